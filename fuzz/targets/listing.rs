@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use linerate_load::document::error_code;
+use linerate_load::xml::error_code;
 use linerate_load::listing;
 
 fuzz_target!(|body: &[u8]| {

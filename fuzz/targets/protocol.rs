@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use linerate_fleet::agent::Agent;
-use linerate_fleet::changing::ChangeOrder;
+use linerate_fleet::change_protocol::ChangeOrder;
 use linerate_fleet::conversation::Conversation;
-use linerate_fleet::loading::LoadSaid;
+use linerate_fleet::load_protocol::LoadMessage;
 use linerate_fleet::protocol::{AgentHello, Decoder, FromAgent, PROTOCOL, ToAgent};
 use linerate_record::fleet::Allowed;
 use linerate_record::machine::Machine;
@@ -83,7 +83,7 @@ fuzz_target!(|bytes: &[u8]| {
     for said in [bytes, answer.as_slice()] {
         let (mut changing, _) = Conversation::stay("t".to_owned(), 0, 1);
         let _ = changing.take(&framed(&FromAgent::Hello(Box::new(changes.clone()))), 0);
-        let _ = changing.change(&ChangeOrder::Tell { rollout: None, settings: true }, 0);
+        let _ = changing.change(&ChangeOrder::QueryStatus { rollout: None, settings: true }, 0);
         let _ = changing.take(said, 1);
         while changing.changed().is_some() {}
     }
@@ -92,7 +92,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = leading.take(&framed(&FromAgent::Hello(Box::new(loads))), 0);
     if let (Ok(load), Ok(point)) = (serde_json::from_str(LOAD), serde_json::from_str(POINT)) {
         let _ = leading.load(load, 0);
-        let _ = leading.take(&framed(&FromAgent::Load(Box::new(LoadSaid::Loaded { zero_ns: 0, threads: 1 }))), 0);
+        let _ = leading.take(&framed(&FromAgent::Load(Box::new(LoadMessage::Loaded { zero_ns: 0, threads: 1 }))), 0);
         let _ = leading.point(point, 0);
         let _ = leading.start(0, 0);
         let _ = leading.take(bytes, 1);

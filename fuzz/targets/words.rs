@@ -7,8 +7,8 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use linerate_load::hosts::{self, HOSTS_MAX};
-use linerate_load::object::ObjectId;
-use linerate_load::sizes::size_of;
+use linerate_load::object_id::ObjectId;
+use linerate_load::object_size::size_of;
 use linerate_record::load::Sizes;
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::run::Op;

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Box<dyn Error>> {
     let rows = bench.measure(|row| Ok(writeln!(rounds, "{}", row.to_json())?))?;
     drop(bench);
 
-    let mut summary = summary::of(&rows, &programs.skipped);
+    let mut summary = summary::summarize(&rows, &programs.skipped);
     planning::measure(&programs.linerate, &out, &mut summary)?;
     fs::write(out.join("summary.md"), &summary.text)?;
     println!("{}", summary.text);
@@ -129,7 +129,7 @@ impl Bench<'_> {
     fn run_one(&self, cell: Cell, client: Client) -> Result<clients::Measure, String> {
         let attempt = || {
             self.scratch.require_room(cell, self.options)?;
-            let measure = clients::measure(client, &self.run_of(cell))?;
+            let measure = clients::measure(client, &self.cell_run(cell))?;
             store::clear(&self.minio, cell)?;
             Ok::<_, Failure>(measure)
         };
@@ -140,7 +140,7 @@ impl Bench<'_> {
         })
     }
 
-    fn run_of(&self, cell: Cell) -> Run<'_> {
+    fn cell_run(&self, cell: Cell) -> Run<'_> {
         let (addr, server_pid) = match cell.target {
             TargetKind::MinIo => (self.minio.addr, self.minio.pid),
             TargetKind::Null => (self.null.addr, self.null.pid),
@@ -163,7 +163,7 @@ impl Bench<'_> {
         let mut commands = Vec::new();
         for cell in self.options.cells() {
             for client in self.programs.clients(cell) {
-                let run = self.run_of(cell);
+                let run = self.cell_run(cell);
                 let line = machine::command_line(&clients::command(client, &run), &self.scratch.path);
                 commands.push(json!({"cell": cell.to_string(), "client": client.name(), "command": line}));
             }

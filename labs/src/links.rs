@@ -229,9 +229,9 @@ fn measured(options: &Options, fleet: &Path, streams: u32, more: &[&str]) -> Res
 }
 
 /// The mean of a figure over the pairs of a run.
-fn mean(view: &Value, of: &dyn Fn(&Value) -> Option<f64>) -> Result<f64, Box<dyn Error>> {
+fn mean(view: &Value, extract: &dyn Fn(&Value) -> Option<f64>) -> Result<f64, Box<dyn Error>> {
     let pairs = view["pairs"].as_array().filter(|pairs| !pairs.is_empty()).ok_or("linerate net told no pairs")?;
-    let all: Option<Vec<f64>> = pairs.iter().map(of).collect();
+    let all: Option<Vec<f64>> = pairs.iter().map(extract).collect();
     let all = all.ok_or("a pair of linerate net lacks a figure")?;
     Ok(all.iter().sum::<f64>() / all.len() as f64)
 }
@@ -247,12 +247,13 @@ fn cost(view: &Value) -> Result<Cost, Box<dyn Error>> {
 
 fn by_iperf3(options: &Options, streams: u32) -> Result<Cost, Box<dyn Error>> {
     const PORT: &str = "5299";
-    let of = |error: std::io::Error| format!("{}: {error}; Debian's package is iperf3", options.iperf3.display());
+    let start_error =
+        |error: std::io::Error| format!("{}: {error}; Debian's package is iperf3", options.iperf3.display());
     let server = Command::new(&options.iperf3)
         .args(["-s", "-1", "-B", "127.0.0.1", "-p", PORT])
         .stdout(Stdio::null())
         .spawn()
-        .map_err(of)?;
+        .map_err(start_error)?;
     let _server = Running(server);
     thread::sleep(LISTENS_WITHIN);
     let output = Command::new(&options.iperf3)
@@ -269,13 +270,13 @@ fn by_iperf3(options: &Options, streams: u32) -> Result<Cost, Box<dyn Error>> {
         ])
         .args(["-t", &options.seconds.to_string()])
         .output()
-        .map_err(of)?;
+        .map_err(start_error)?;
     let report: Value = serde_json::from_slice(&output.stdout)?;
-    let of = |value: &Value, what: &str| value.as_f64().ok_or_else(|| format!("iperf3 told no {what}: {report}"));
+    let number = |value: &Value, what: &str| value.as_f64().ok_or_else(|| format!("iperf3 told no {what}: {report}"));
     let end = &report["end"];
-    let bytes = of(&end["sum_received"]["bytes"], "bytes")?;
-    let seconds = of(&end["sum_sent"]["seconds"], "seconds")?;
-    let cpu = |side: &str| of(&end["cpu_utilization_percent"][side], side).map(|percent| percent / 100.0 * seconds);
+    let bytes = number(&end["sum_received"]["bytes"], "bytes")?;
+    let seconds = number(&end["sum_sent"]["seconds"], "seconds")?;
+    let cpu = |side: &str| number(&end["cpu_utilization_percent"][side], side).map(|percent| percent / 100.0 * seconds);
     Ok(Cost {
         sender_s_per_gib: cpu("host_total")? / (bytes / GIB),
         receiver_s_per_gib: cpu("remote_total")? / (bytes / GIB),
@@ -290,8 +291,11 @@ mod tests {
     #[test]
     fn the_middle_of_the_rounds_is_judged_by_the_bounds_of_its_receiver() {
         let ratios = |receiver: f64| {
-            let of = |sender: f64, both: f64| [sender, receiver, both];
-            Ratios::from([((8, 1), vec![of(0.9, 0.2), of(1.8, 0.1), of(1.4, 7.0)]), ((8, 0), vec![of(0.9, 3.0)])])
+            let rates = |sender: f64, both: f64| [sender, receiver, both];
+            Ratios::from([
+                ((8, 1), vec![rates(0.9, 0.2), rates(1.8, 0.1), rates(1.4, 7.0)]),
+                ((8, 0), vec![rates(0.9, 3.0)]),
+            ])
         };
         assert_eq!(of_all(&ratios(0.5)[&(8, 1)], 0), (0.9, 1.4, 1.8));
         assert!(are_met(&ratios(0.5)) && !are_met(&ratios(0.51)));
@@ -309,7 +313,7 @@ mod tests {
     #[test]
     fn each_is_the_first_in_turn_and_stands_in_its_own_place() {
         let order = std::cell::RefCell::new(Vec::new());
-        let of = |number: u32| {
+        let numbered = |number: u32| {
             let order = &order;
             move || {
                 order.borrow_mut().push(number);
@@ -317,7 +321,7 @@ mod tests {
             }
         };
         for round in 0..3 {
-            assert_eq!(in_turn(round, [&of(0), &of(1), &of(2)]).unwrap(), [0, 1, 2]);
+            assert_eq!(in_turn(round, [&numbered(0), &numbered(1), &numbered(2)]).unwrap(), [0, 1, 2]);
         }
         assert_eq!(*order.borrow(), [0, 1, 2, 1, 2, 0, 2, 0, 1]);
     }

@@ -5,12 +5,12 @@ mod bench;
 mod kubernetes;
 mod links;
 mod median;
-mod placed;
+mod pod_placement;
 mod process;
 mod processes;
 mod scale;
+mod simulated_worlds;
 mod streams;
-mod worlds;
 
 use std::env;
 use std::error::Error;
@@ -41,12 +41,12 @@ fn main() -> ExitCode {
         Some(("streams", flags)) => streams::run(flags),
         Some(("links", [help])) if help == "--help" => help_of(links::USAGE),
         Some(("links", flags)) => links::run(flags),
-        Some(("placed", [help])) if help == "--help" => help_of(placed::USAGE),
-        Some(("placed", flags)) => placed::run(flags),
-        Some(("worlds", [folder])) => worlds::run(folder, None),
-        Some(("worlds", [folder, runs])) => worlds::run(folder, Some(runs)),
-        Some(("readings", [folder])) => worlds::run_readings(folder, None),
-        Some(("readings", [folder, runs])) => worlds::run_readings(folder, Some(runs)),
+        Some(("placed", [help])) if help == "--help" => help_of(pod_placement::USAGE),
+        Some(("placed", flags)) => pod_placement::run(flags),
+        Some(("worlds", [folder])) => simulated_worlds::run(folder, None),
+        Some(("worlds", [folder, runs])) => simulated_worlds::run(folder, Some(runs)),
+        Some(("readings", [folder])) => simulated_worlds::run_readings(folder, None),
+        Some(("readings", [folder, runs])) => simulated_worlds::run_readings(folder, Some(runs)),
         // What `streams` starts through exec, in place of linerate.
         Some(("agent", [attach])) if attach == "attach" => streams::agent(),
         Some((command, _)) => {

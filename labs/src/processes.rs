@@ -16,7 +16,7 @@ pub(crate) struct Used {
 
 impl Used {
     /// Nothing where it is gone.
-    pub(crate) fn of(pid: u32) -> Option<Used> {
+    pub(crate) fn for_pid(pid: u32) -> Option<Used> {
         let cpu_s = stat_cpu_s(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         Some(Used { cpu_s, rss_mib: status_field(&status, "VmRSS")? as f64 / 1024.0 })

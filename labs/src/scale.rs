@@ -125,8 +125,8 @@ fn measured(options: &Options, linerate: &Path, scratch: &Path, out: &Path) -> R
     stop.store(true, Ordering::Relaxed);
     let served = serving.join().map_err(|_| "the agents' thread panicked")?;
     drop(null);
-    let (samples, told) = watched?;
-    fs::write(out.join("coordinator.txt"), told.replace(&scratch.display().to_string(), "SCRATCH"))?;
+    let (samples, reported) = watched?;
+    fs::write(out.join("coordinator.txt"), reported.replace(&scratch.display().to_string(), "SCRATCH"))?;
     let served = served?;
     let version = output(&linerate.display().to_string(), &["--version"])?;
     let flags: Vec<String> = flags.iter().map(|flag| flag.replace(&scratch.display().to_string(), "SCRATCH")).collect();
@@ -173,8 +173,8 @@ fn flags(address: &str, options: &Options, fleet: &Path, run: &Path) -> Vec<Stri
 
 /// What came of it, as a table, and whether the bounds hold.
 fn judged(options: &Options, samples: &[Sample], served: &Served) -> Result<(String, bool), Failure> {
-    let of = |phase: Phase| samples.iter().filter(move |sample| sample.phase == phase).collect::<Vec<_>>();
-    let loading = of(Phase::Loading);
+    let samples_in = |phase: Phase| samples.iter().filter(move |sample| sample.phase == phase).collect::<Vec<_>>();
+    let loading = samples_in(Phase::Loading);
     let (Some(first), Some(last)) = (loading.first(), loading.last()) else {
         return Err("the point was never seen under way: read coordinator.txt".into());
     };
@@ -186,7 +186,7 @@ fn judged(options: &Options, samples: &[Sample], served: &Served) -> Result<(Str
     };
     let growth = mean(4, 5) / mean(1, 2) - 1.0;
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
-    let after = of(Phase::After);
+    let after = samples_in(Phase::After);
     let peak = samples.iter().map(|sample| sample.peak_bytes).max().unwrap_or(0);
     let after_s = after.last().map_or(0.0, |end| end.at_s - last.at_s);
     let after_cpu_s = after.last().map_or(0.0, |end| end.cpu_s - last.cpu_s);

@@ -162,7 +162,7 @@ impl Place {
             let mut sample = json!({"at_s": begun.elapsed().as_secs_f64(), "phase": phase, "streams": streams});
             let coordinator = bench.as_ref().map(|bench| ("coordinator", bench.0.id()));
             for (name, pid) in others.iter().copied().chain(coordinator) {
-                sample[name] = Used::of(pid).map_or(Value::Null, Used::json);
+                sample[name] = Used::for_pid(pid).map_or(Value::Null, Used::json);
             }
             writeln!(file, "{sample}")?;
             samples.push(sample);
@@ -189,16 +189,16 @@ struct Part {
 }
 
 impl Part {
-    fn of(samples: &[Value], phase: &str, name: &str) -> Option<Part> {
+    fn of_samples(samples: &[Value], phase: &str, name: &str) -> Option<Part> {
         let all: Vec<&Value> = samples.iter().filter(|s| s["phase"] == phase && !s[name].is_null()).collect();
-        let of = |sample: &Value, what: &str| sample[name][what].as_f64().unwrap_or_default();
+        let figure = |sample: &Value, what: &str| sample[name][what].as_f64().unwrap_or_default();
         let (first, last) = (all.first()?, all.last()?);
         let seconds = last["at_s"].as_f64()? - first["at_s"].as_f64()?;
         let third = all.len().div_ceil(3);
-        let most = |some: &[&Value]| some.iter().map(|sample| of(sample, "rss_mib")).fold(0.0, f64::max);
+        let most = |some: &[&Value]| some.iter().map(|sample| figure(sample, "rss_mib")).fold(0.0, f64::max);
         Some(Part {
             seconds,
-            cores: (of(last, "cpu_s") - of(first, "cpu_s")) / seconds.max(0.001),
+            cores: (figure(last, "cpu_s") - figure(first, "cpu_s")) / seconds.max(0.001),
             first_mib: most(&all[..third]),
             most_mib: most(&all),
             last_mib: most(&all[all.len() - third..]),
@@ -208,7 +208,8 @@ impl Part {
 
 /// The page of the run, and whether every bound was kept.
 fn judged(samples: &[Value], options: &Options) -> Result<(String, bool), Box<dyn std::error::Error>> {
-    let part = |phase, name| Part::of(samples, phase, name).ok_or(format!("no samples of {name} while {phase}"));
+    let part =
+        |phase, name| Part::of_samples(samples, phase, name).ok_or(format!("no samples of {name} while {phase}"));
     let own = part("driving", "coordinator")?;
     let (idle, api) = (part("idle", "kube-apiserver")?, part("driving", "kube-apiserver")?);
     let of_driving = samples.iter().filter(|sample| sample["phase"] == "driving");
@@ -256,7 +257,7 @@ fn judged(samples: &[Value], options: &Options) -> Result<(String, bool), Box<dy
         text.push_str(&format!("| {what} | {bound} | {measured} | {word} |\n"));
     });
     text.push_str(&format!("\nThe point was watched for {:.0} s.", own.seconds));
-    if let Some(after) = Part::of(samples, "reporting", "coordinator") {
+    if let Some(after) = Part::of_samples(samples, "reporting", "coordinator") {
         text.push_str(&format!(
             " Behind it the coordinator read back and reported what was\n\
              recorded, with {:.0} MiB at the most.",

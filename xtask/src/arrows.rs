@@ -93,19 +93,19 @@ fn packages(metadata: &Value) -> Result<Vec<Package>, String> {
         let mut depends_on = Vec::new();
         for dependency in package["dependencies"].as_array().ok_or("cargo metadata has no dependencies")? {
             let on = text(dependency, "name")?;
-            let is_for_tests = IN_TESTS.contains(&room_of(&on)) && dependency["kind"] == "dev";
+            let is_for_tests = IN_TESTS.contains(&crate_room(&on)) && dependency["kind"] == "dev";
             if names.contains(&on) && on != *name && !is_for_tests {
-                depends_on.push(room_of(&on).to_owned());
+                depends_on.push(crate_room(&on).to_owned());
             }
         }
         depends_on.sort();
         depends_on.dedup();
-        packages.push(Package { room: room_of(name).to_owned(), folder: folder.to_owned(), depends_on });
+        packages.push(Package { room: crate_room(name).to_owned(), folder: folder.to_owned(), depends_on });
     }
     Ok(packages)
 }
 
-fn room_of(package: &str) -> &str {
+fn crate_room(package: &str) -> &str {
     package.strip_prefix("linerate-").unwrap_or(package)
 }
 

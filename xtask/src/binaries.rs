@@ -192,14 +192,14 @@ fn built() -> Result<Vec<Binary>, Box<dyn Error>> {
 
 /// The binary that a line of cargo's tells of, if it is one of tests.
 fn binary(line: &str) -> Option<Binary> {
-    let told: serde_json::Value = serde_json::from_str(line).ok()?;
-    if told["reason"] != "compiler-artifact" || told["profile"]["test"] != true {
+    let reported: serde_json::Value = serde_json::from_str(line).ok()?;
+    if reported["reason"] != "compiler-artifact" || reported["profile"]["test"] != true {
         return None;
     }
-    let source = PathBuf::from(told["target"]["src_path"].as_str()?);
-    let place = PathBuf::from(told["manifest_path"].as_str()?).parent()?.to_owned();
+    let source = PathBuf::from(reported["target"]["src_path"].as_str()?);
+    let place = PathBuf::from(reported["manifest_path"].as_str()?).parent()?.to_owned();
     let name = source.strip_prefix(&place).unwrap_or(&source).display().to_string();
-    Some(Binary { name, executable: told["executable"].as_str()?.into(), place })
+    Some(Binary { name, executable: reported["executable"].as_str()?.into(), place })
 }
 
 /// Runs one group and prints everything that it printed; whether all of its tests passed.

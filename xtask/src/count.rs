@@ -30,7 +30,7 @@ struct Count {
     errors: Vec<String>,
     /// Tests that failed, as the list at the end of each binary names them.
     failed_names: Vec<String>,
-    /// Tests that failed and passed when they were run once more: see [`crate::again`].
+    /// Tests that failed and passed when they were run once more: see [`crate::retry`].
     again: Vec<String>,
     /// What each failed test said, on one line: the last time where it ran twice.
     said: BTreeMap<String, String>,

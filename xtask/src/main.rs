@@ -1,7 +1,6 @@
 //! Checks of this repository: which crate depends on which, style, counted tests, pages made from rows, parts of a
 //! release, and fuzzing.
 
-mod again;
 mod arrows;
 mod binaries;
 mod count;
@@ -11,6 +10,7 @@ mod modules;
 mod parts;
 mod process;
 mod purity;
+mod retry;
 mod sbom;
 mod source;
 mod tidy;
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         Some(("tests", arguments)) => binaries::run(arguments),
         Some(("parts", [])) => parts::list(),
         Some(("parts", [run, names @ ..])) if run == "run" => parts::run(names),
-        Some(("again", [log, target])) => again::run(log, target),
+        Some(("again", [log, target])) => retry::run(log, target),
         Some(("knobs", [])) => knobs::write(),
         Some(("knobs", [check])) if check == "--check" => knobs::check(),
         Some(("sbom", [triple])) => sbom::run(triple),

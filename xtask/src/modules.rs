@@ -1,6 +1,6 @@
 //! Which modules of a crate know which: no circle among those at its top. A file and the folder of its name are one
-//! module, so that a command, or any other subject, may be as knotted inside as it likes. Of the binary, no module
-//! knows a command but those that read command lines.
+//! module, so that a command, or any other subject, may be as knotted inside as it likes. The binary has layers: no
+//! module names one of a layer above, and no command names another.
 //!
 //! Tests are not looked at: they are in no program, and hold a module by whatever leads to it, such as a command line.
 
@@ -15,12 +15,14 @@ use crate::purity::rust_files;
 use crate::source::is_test_file;
 use paths::{File, Named};
 
-/// The crate with the commands, the module that lists them, and what may name them: what reads command lines and hands
-/// them on. Experiments are runs of bench.
+/// The crate with the commands, and its layers from the top down: a module names only modules of its own layer and of
+/// those below. Within a layer, modules are looked at one by one, as those at the top of other crates are.
 const BINARY: &str = "linerate";
-const LIST: &str = "cli";
-const ABOVE: [&str; 6] = [ROOT, LIST, "command_line", "config", "fuzzing", "verbs"];
-const BUT: (&str, &str) = ("experiment", "bench");
+const LAYERS: [&str; 7] = ["cli", "commands", "remote", "run", "credentials", "files", "terminal"];
+
+/// The layer of which no module names another, but one: experiments are runs of bench.
+const COMMANDS: &str = "commands";
+const BUT: (&str, &str) = ("commands::experiment", "commands::bench");
 
 /// What the root of a crate is called here: items of it that modules use, and modules that it uses beside declaring
 /// them.
@@ -51,17 +53,16 @@ pub(crate) fn faults(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
             files.push((shown, fs::read_to_string(&path)?));
         }
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        let graph = graph(&folder, &files)?;
+        let layers: &[&str] = if name == BINARY { &LAYERS } else { &[] };
+        let graph = graph(&folder, &files, layers)?;
         faults.extend(circles(&folder, &graph));
-        if name == BINARY {
-            faults.extend(of_commands(&graph));
-        }
+        faults.extend(upward(&graph, layers));
     }
     Ok(faults)
 }
 
-/// The graph of a crate, of its files with their texts.
-fn graph(folder: &str, files: &[(&str, &str)]) -> Result<Graph, String> {
+/// The graph of a crate, of its files with their texts. Of layers, the modules in them are its nodes.
+fn graph(folder: &str, files: &[(&str, &str)], layers: &[&str]) -> Result<Graph, String> {
     let mut read = Vec::new();
     for (path, text) in files.iter().filter(|(path, _)| !is_test_file(path)) {
         let module = module_of(folder, path);
@@ -79,21 +80,30 @@ fn graph(folder: &str, files: &[(&str, &str)]) -> Result<Graph, String> {
         .collect();
     let mut graph = Graph::new();
     for (path, module, file) in &read {
-        let own = module.first().map_or(ROOT, String::as_str);
-        // What the root offers of others is theirs, wherever it is asked for.
+        let own = module.first().map_or(ROOT.to_owned(), |first| node(first, module, layers));
+        // What the root offers of others is theirs, wherever it is requested for.
         let named = file.named.iter().chain(file.offered.iter().map(|(_, named)| named).filter(|_| own != ROOT));
         for Named { line, path: words } in named {
-            let Some(other) = top_of(words, &tops, &offered, own == ROOT).filter(|other| other != own) else {
+            let top = top_of(words, &tops, &offered, own == ROOT);
+            let Some(other) = top.map(|top| node(&top, words, layers)).filter(|other| *other != own) else {
                 continue;
             };
             let place = Mention { file: (*path).to_owned(), line: *line, path: words.join("::") };
-            let first = graph.entry(own.to_owned()).or_default().entry(other).or_insert_with(|| place.clone());
+            let first = graph.entry(own.clone()).or_default().entry(other).or_insert_with(|| place.clone());
             if place < *first {
                 *first = place;
             }
         }
     }
     Ok(graph)
+}
+
+/// A node of the graph: the module at the top, or that within a layer.
+fn node(top: &str, words: &[String], layers: &[&str]) -> String {
+    match words {
+        [first, second, ..] if first == top && layers.contains(&top) => format!("{first}::{second}"),
+        _ => top.to_owned(),
+    }
 }
 
 /// The module that a file is, by the names on the way to it; none for the root.
@@ -118,22 +128,28 @@ fn top_of(
     known.cloned().or_else(|| (!is_root).then(|| ROOT.to_owned()))
 }
 
-/// Every module that names a command and is not above all of them.
-fn of_commands(graph: &Graph) -> Vec<String> {
-    let listed: BTreeSet<&String> = graph.get(LIST).into_iter().flat_map(BTreeMap::keys).collect();
-    let below = graph.iter().filter(|(from, _)| !ABOVE.contains(&from.as_str()));
-    let edges = below.flat_map(|(from, others)| others.iter().map(move |(other, place)| (from, other, place)));
-    let wrong = edges.filter(|(from, other, _)| listed.contains(other) && (from.as_str(), other.as_str()) != BUT);
-    wrong
-        .map(|(from, other, Mention { file, line, path })| {
-            format!(
-                "{file}:{line}: {path}: {from} names the command {other}: move what both need into a module of its own"
-            )
-        })
-        .collect()
+/// Every module that names one of a layer above its own, and every command that names another.
+fn upward(graph: &Graph, layers: &[&str]) -> Vec<String> {
+    let height = |node: &str| {
+        let layer = node.split("::").next().unwrap_or(node);
+        layers.iter().position(|name| *name == layer)
+    };
+    let edges = graph.iter().flat_map(|(from, others)| others.iter().map(move |(other, place)| (from, other, place)));
+    let mut faults = Vec::new();
+    for (from, other, Mention { file, line, path }) in edges {
+        let (Some(of_from), Some(of_other)) = (height(from), height(other)) else { continue };
+        let is_command = of_from == of_other && layers[of_from] == COMMANDS;
+        let why = match () {
+            () if of_other < of_from => format!("{} is below {}", layers[of_from], layers[of_other]),
+            () if is_command && (from.as_str(), other.as_str()) != BUT => "a command names another".to_owned(),
+            () => continue,
+        };
+        faults.push(format!("{file}:{line}: {path}: {why}: move what both need into a module below"));
+    }
+    faults
 }
 
-/// A shortest circle of each knot, as it is told.
+/// A shortest circle of each knot, as it is reported.
 fn circles(folder: &str, graph: &Graph) -> Vec<String> {
     let mut reported = Vec::new();
     for knot in knots(graph) {
@@ -177,7 +193,7 @@ fn reach(graph: &Graph, from: &str) -> BTreeSet<String> {
     seen
 }
 
-/// The shortest way from a module to itself, both ends told.
+/// The shortest way from a module to itself, both ends reported.
 fn way_back(graph: &Graph, from: &str) -> Option<Vec<String>> {
     let mut ways = VecDeque::from([vec![from.to_owned()]]);
     let mut seen = BTreeSet::new();
@@ -199,12 +215,12 @@ fn way_back(graph: &Graph, from: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// What is told of a crate of these files.
+    /// What is reported of a crate of these files.
     fn faults_of(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(String, &str)> =
             files.iter().map(|(path, text)| (format!("crates/a/src/{path}"), *text)).collect();
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
-        circles("crates/a/src", &graph("crates/a/src", &files).unwrap())
+        circles("crates/a/src", &graph("crates/a/src", &files, &[]).unwrap())
     }
 
     #[test]
@@ -258,27 +274,26 @@ mod tests {
     }
 
     #[test]
-    fn no_module_names_a_command_but_those_that_read_command_lines() {
+    fn no_module_names_a_layer_above_and_no_command_another() {
         let files = [
-            (
-                "crates/a/src/lib.rs",
-                "mod cli;\nmod plan;\nmod audit;\nmod bench;\nmod experiment;\nmod sites;\nmod verbs;\n",
-            ),
-            ("crates/a/src/cli.rs", "use crate::audit::flags::F;\nuse crate::{bench, experiment, plan};\n"),
-            ("crates/a/src/verbs.rs", "use crate::{audit, plan};\n"),
-            ("crates/a/src/audit.rs", "mod flags;\nuse crate::plan::read_site;\n"),
-            ("crates/a/src/experiment.rs", "use crate::bench;\nuse crate::sites;\n"),
-            ("crates/a/src/bench.rs", "mod points;\nuse points::f;\n"),
-            ("crates/a/src/bench/points.rs", "use super::f;\n"),
-            ("crates/a/src/plan.rs", ""),
-            ("crates/a/src/sites.rs", "\nfn f() { crate::experiment::f() }\n"),
+            ("crates/a/src/lib.rs", "mod cli;\nmod commands;\nmod files;\n"),
+            ("crates/a/src/cli.rs", "mod verbs;\n"),
+            ("crates/a/src/cli/verbs.rs", "use crate::commands::{audit, plan};\n"),
+            ("crates/a/src/commands.rs", "mod audit;\nmod bench;\nmod experiment;\nmod plan;\n"),
+            ("crates/a/src/commands/audit.rs", "mod flags;\nuse crate::commands::plan::read_site;\n"),
+            ("crates/a/src/commands/experiment.rs", "use crate::commands::bench;\nuse crate::files::sites;\n"),
+            ("crates/a/src/commands/bench.rs", "mod points;\nuse points::f;\n"),
+            ("crates/a/src/commands/bench/points.rs", "use super::f;\n"),
+            ("crates/a/src/commands/plan.rs", ""),
+            ("crates/a/src/files.rs", "mod sites;\n"),
+            ("crates/a/src/files/sites.rs", "\nfn f() { crate::commands::experiment::f() }\n"),
         ];
-        let instead = "move what both need into a module of its own";
+        let instead = "move what both need into a module below";
         let expected = [
-            format!("crates/a/src/audit.rs:2: plan::read_site: audit names the command plan: {instead}"),
-            format!("crates/a/src/sites.rs:2: experiment::f: sites names the command experiment: {instead}"),
+            format!("crates/a/src/commands/audit.rs:2: commands::plan::read_site: a command names another: {instead}"),
+            format!("crates/a/src/files/sites.rs:2: commands::experiment::f: files is below commands: {instead}"),
         ];
-        assert_eq!(of_commands(&graph("crates/a/src", &files).unwrap()), expected);
+        assert_eq!(upward(&graph("crates/a/src", &files, &LAYERS).unwrap(), &LAYERS), expected);
     }
 
     #[test]

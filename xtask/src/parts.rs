@@ -269,8 +269,8 @@ mod tests {
         let results = parse_results(&(text + &row("c", "2", "failed")));
         assert_eq!(results.len(), 3);
         for (name, words) in [("a", "not in this history"), ("b", "has never passed"), ("c", "failed at 2 on now")] {
-            let (is_passed, told) = standing(name, &results).unwrap();
-            assert!(!is_passed && told.contains(words), "{name}: {told}");
+            let (is_passed, reported) = standing(name, &results).unwrap();
+            assert!(!is_passed && reported.contains(words), "{name}: {reported}");
         }
     }
 

@@ -38,8 +38,8 @@ fn hashes(lock: &str) -> BTreeMap<(String, String), String> {
         let line = part.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = \""))?;
         Some(line.trim_end_matches('"').to_owned())
     };
-    let of = |part: &str| Some(((field(part, "name")?, field(part, "version")?), field(part, "checksum")?));
-    lock.split("[[package]]").filter_map(of).collect()
+    let hash_entry = |part: &str| Some(((field(part, "name")?, field(part, "version")?), field(part, "checksum")?));
+    lock.split("[[package]]").filter_map(hash_entry).collect()
 }
 
 /// One crate.

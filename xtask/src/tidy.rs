@@ -3,8 +3,8 @@
 mod code;
 mod content;
 mod links;
-mod promises;
-mod retired;
+mod retired_words;
+mod security_tests;
 mod unbuilt;
 
 use crate::source::{self, Source};
@@ -60,29 +60,29 @@ pub(crate) fn run() -> Outcome {
             faults += 1;
             println!("{path}:{line}: {}: {}", links::RULE, links::WHAT_TO_DO);
         }
-        for (line, rule, what_to_do) in faults_of(&file) {
+        for (line, rule, what_to_do) in file_faults(&file) {
             faults += 1;
             println!("{path}:{line}: {rule}: {what_to_do}");
         }
-        for (line, instead) in retired::faults(&file) {
+        for (line, instead) in retired_words::faults(&file) {
             faults += 1;
-            println!("{path}:{line}: {}: docs/glossary.md has another term: {instead}", retired::RULE);
+            println!("{path}:{line}: {}: docs/glossary.md has another term: {instead}", retired_words::RULE);
         }
     }
     for path in unbuilt::at_fault(&known, |path| fs::read_to_string(root.join(path)).ok()) {
         faults += 1;
         println!("{path}:1: {}: {}", unbuilt::RULE, unbuilt::WHAT_TO_DO);
     }
-    let page = fs::read_to_string(root.join(promises::PAGE))?;
-    for line in promises::lines_at_fault(&page, |path| fs::read_to_string(root.join(path)).ok()) {
+    let page = fs::read_to_string(root.join(security_tests::PAGE))?;
+    for line in security_tests::lines_at_fault(&page, |path| fs::read_to_string(root.join(path)).ok()) {
         faults += 1;
-        println!("{}:{line}: {}: {}", promises::PAGE, promises::RULE, promises::WHAT_TO_DO);
+        println!("{}:{line}: {}: {}", security_tests::PAGE, security_tests::RULE, security_tests::WHAT_TO_DO);
     }
     println!("tidy: {faults} faults in {seen} files");
     Ok(success_if(faults == 0 && seen > 0))
 }
 
-fn faults_of(file: &File) -> Vec<(usize, &'static str, &'static str)> {
+fn file_faults(file: &File) -> Vec<(usize, &'static str, &'static str)> {
     let mut faults = Vec::new();
     for rule in code::RULES.iter().chain(&content::RULES) {
         faults.extend((rule.lines_at_fault)(file).into_iter().map(|line| (line, rule.name, rule.what_to_do)));
@@ -167,8 +167,8 @@ mod tests {
         let text = "//! A crate.\nfn a() {\n    b.unwrap();\n}\n";
         let expected =
             (3, "unwrap", "outside tests, pass the error on with `?` or say why it cannot be, with `expect`");
-        assert_eq!(faults_of(&file("src/lib.rs", text.as_bytes())), [expected]);
-        assert_eq!(faults_of(&file("src/lib.rs", b"//! A crate.\n")), []);
+        assert_eq!(file_faults(&file("src/lib.rs", text.as_bytes())), [expected]);
+        assert_eq!(file_faults(&file("src/lib.rs", b"//! A crate.\n")), []);
     }
 
     #[test]

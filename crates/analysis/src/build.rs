@@ -4,7 +4,7 @@ mod clients;
 mod ended;
 mod growth;
 mod pooled;
-mod sent;
+mod sent_requests;
 mod shape;
 mod tails;
 
@@ -17,24 +17,24 @@ use std::borrow::Cow;
 use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::load::{Spacing, Workload};
 use linerate_record::run::{
-    Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason, Worded,
+    Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason,
 };
 
 use crate::censored::with_open;
-use crate::precision::{self, PrecisionWatch, Rule};
 use crate::records::Records;
+use crate::stopping_rule::{self, PrecisionWatch, Rule};
 use crate::view::{
     ClientCeiling, CpuCost, Estimate, HostFigures, Latency, MachineSample, Measure, OpFigures, Point, RunSummary,
-    Series, VIEW_SCHEMA, View, ceiling_of, measure_of,
+    Series, VIEW_SCHEMA, View, ceiling_of, headline_measure,
 };
-use crate::{canary, counters, estimate, findings, limits, open_loop};
+use crate::{bottlenecks, canary, counters, estimate, findings, open_loop};
 pub(crate) use clients::lost_clients;
 pub use clients::together;
 use tails::with_tails;
 
 /// What each GET of a workload reads, where that is a range.
-fn range_bytes(workload: &Worded<Workload>, asked: &LoadRequest) -> Option<u64> {
-    asked.range_bytes.filter(|_| workload.known().is_some_and(|workload| workload.has(Op::Get)))
+fn range_bytes(workload: &MaybeKnown<Workload>, requested: &LoadRequest) -> Option<u64> {
+    requested.range_bytes.filter(|_| workload.known().is_some_and(|workload| workload.has(Op::Get)))
 }
 
 /// Computes everything that a report shows.
@@ -46,12 +46,12 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
     let records = settled.as_ref();
     let together = clients::added_up(records)?;
     let flagged = with_warm_ups(&together.records);
-    let mut figures = Figures::of(&flagged, |point| together.driven_by(point))?;
+    let mut figures = Figures::from_records(&flagged, |point| together.driven_by(point))?;
     let parts = clients::parts(records, &together, &flagged.intervals, &figures.series)?;
     clients::add_rows(&mut figures.series, &mut figures.ceilings, &parts);
     let mut view = finished(&flagged, figures, &parts)?;
     clients::add_findings(&mut view, records, parts);
-    view.sent = sent::sent(records, &view.series);
+    view.sent = sent_requests::sent(records, &view.series);
     view.sum_up();
     Ok(view)
 }
@@ -65,14 +65,14 @@ struct Figures {
 
 impl Figures {
     /// Of records whose warm-ups are flagged; `driven_by` tells by how many clients the figures of a point are.
-    fn of(records: &Records, driven_by: impl Fn(u32) -> Option<u32>) -> Result<Self, DecodeError> {
+    fn from_records(records: &Records, driven_by: impl Fn(u32) -> Option<u32>) -> Result<Self, DecodeError> {
         let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
         let samples = counters::samples(&records.readings);
         let decoded = begins(records).map(|begin| (begin, of_point(records, begin.point).collect::<Vec<_>>()));
         let decoded: Vec<(&PointBegin, Vec<&Interval>)> = decoded.collect();
         for (begin, intervals) in &decoded {
             let Some(mut point) = point(records, begin, intervals, None)? else { continue };
-            point.machine_busy = limits::machine_busy(&samples, intervals);
+            point.machine_busy = bottlenecks::machine_busy(&samples, intervals);
             point.driven_by = driven_by(begin.point);
             let PointSpec { workload, size, clients, .. } = begin.spec.clone();
             match begin.purpose {
@@ -81,9 +81,9 @@ impl Figures {
                     match series.iter_mut().find(is_it) {
                         Some(series) => series.points.push(point),
                         None => series.push(Series {
-                            range_bytes: range_bytes(&workload, &records.manifest.asked),
+                            range_bytes: range_bytes(&workload, &records.manifest.requested),
                             points: vec![point],
-                            ..Series::of(&workload, &size, clients)
+                            ..Series::empty(&workload, &size, clients)
                         }),
                     }
                 }
@@ -98,7 +98,7 @@ impl Figures {
             }
         }
         for one in &mut series {
-            let rate = |p: &Point| p.open.as_ref().map_or(0.0, |o| o.asked_per_s);
+            let rate = |p: &Point| p.open.as_ref().map_or(0.0, |o| o.requested_per_s);
             one.points.sort_by(|a, b| {
                 (a.concurrency.cmp(&b.concurrency)).then(rate(a).total_cmp(&rate(b))).then(a.point.cmp(&b.point))
             });
@@ -109,7 +109,7 @@ impl Figures {
                 one.knee = shape::knee(one);
                 one.scaling = shape::scaling(one, records.manifest.seed);
             }
-            open_loop::judge(one, &records.manifest.asked);
+            open_loop::judge(one, &records.manifest.requested);
         }
         Ok(Figures { series, ceilings, samples })
     }
@@ -119,9 +119,9 @@ impl Figures {
 fn finished(records: &Records, figures: Figures, parts: &[clients::ClientPart]) -> Result<View, DecodeError> {
     let Figures { mut series, ceilings, samples } = figures;
     for (place, one) in series.iter_mut().enumerate() {
-        let of_all = limits::find(one, ceiling_of(&ceilings, one).as_deref(), records, &samples);
+        let of_all = bottlenecks::find(one, ceiling_of(&ceilings, one).as_deref(), records, &samples);
         one.limit = clients::limit(of_all, place, one, parts);
-        if limits::is_capped(one, records) {
+        if bottlenecks::is_capped(one, records) {
             shape::cap(one);
         }
     }
@@ -154,7 +154,7 @@ pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
     for begin in begins(records) {
         let of_point = || of_point(records, begin.point);
         let first_ms = of_point().map(|i| i.from_ms).min().unwrap_or(0);
-        let reported = end_of(records, begin.point).and_then(|end| end.warmup_ms);
+        let reported = point_end(records, begin.point).and_then(|end| end.warmup_ms);
         let warmup_ms = reported.unwrap_or_else(|| watched(rule(records, begin), of_point()).warmup_ms());
         let warm = |i: &&mut Interval| i.point == begin.point && i.from_ms < first_ms.saturating_add(warmup_ms);
         flagged.intervals.iter_mut().filter(warm).for_each(|i| i.warmup = true);
@@ -164,10 +164,10 @@ pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
 
 /// By what rule a point's warm-up was cut. A point of deletes has none: what it deleted is gone.
 fn rule(records: &Records, begin: &PointBegin) -> Rule {
-    let asked = &records.manifest.asked;
+    let requested = &records.manifest.requested;
     let deletes = begin.spec.workload.is_only(Op::Delete);
-    let warmup_ms = if deletes { Some(0) } else { asked.warmup_ms };
-    Rule { warmup_ms, precision: asked.precision, concurrency: begin.spec.concurrency }
+    let warmup_ms = if deletes { Some(0) } else { requested.warmup_ms };
+    Rule { warmup_ms, precision: requested.precision, concurrency: begin.spec.concurrency }
 }
 
 fn watched<'a>(rule: Rule, intervals: impl Iterator<Item = &'a Interval>) -> PrecisionWatch {
@@ -184,7 +184,7 @@ fn begins(records: &Records) -> impl Iterator<Item = &PointBegin> {
 }
 
 /// The end of a point, where it came to one.
-pub(crate) fn end_of(records: &Records, point: u32) -> Option<&PointEnd> {
+pub(crate) fn point_end(records: &Records, point: u32) -> Option<&PointEnd> {
     records.points.iter().find_map(|line| match line {
         PointLine::End(end) if end.point == point => Some(end),
         _ => None,
@@ -194,7 +194,7 @@ pub(crate) fn end_of(records: &Records, point: u32) -> Option<&PointEnd> {
 fn summary(records: &Records, series: &[Series]) -> RunSummary {
     let manifest = &records.manifest;
     let last_interval = records.intervals.iter().map(|i| i.to_ms).max().unwrap_or(0);
-    let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
+    let last_point = begins(records).filter_map(|b| point_end(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
     let whole = |p: &&Point| p.ended.is_some_and(|ended| !ended.ends_the_run());
     let ended = series.iter().flat_map(|s| &s.points).filter(whole).count();
     // Of a search it is not known beforehand how many points it takes.
@@ -204,17 +204,17 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     });
     let is_cut = ends.into_iter().any(StopReason::ends_the_run);
     let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
-    let of_rates = manifest.asked.rate_search.as_ref().map_or(0, |s| s.series.len());
-    let to_search = manifest.asked.search.as_ref().map_or(of_rates, |s| s.series.len());
+    let of_rates = manifest.requested.rate_search.as_ref().map_or(0, |s| s.series.len());
+    let to_search = manifest.requested.search.as_ref().map_or(of_rates, |s| s.series.len());
     RunSummary {
         id: manifest.id.clone(),
         title: manifest.title.clone(),
         linerate_version: manifest.linerate_version.clone(),
         started_unix_ms: manifest.started_unix_ms,
         elapsed_ms: last_interval.max(last_point),
-        complete: !is_cut && ended >= manifest.asked.points.len() && searched >= to_search,
+        complete: !is_cut && ended >= manifest.requested.points.len() && searched >= to_search,
         interval_ms: manifest.interval_ms,
-        asked: manifest.asked.clone(),
+        requested: manifest.requested.clone(),
         target: manifest.target.clone(),
         machine: manifest.machine().clone(),
         clients: Vec::new(),
@@ -226,7 +226,7 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
 fn measure(points: &[Point]) -> Measure {
     let (bytes, requests) = points.iter().fold((0, 0), |(b, r), p| (b + p.bytes, r + p.requests));
     // Bodies so large that none has ended yet still move.
-    measure_of(requests, bytes, points.iter().any(|p| p.all_moved_bytes() > 0))
+    headline_measure(requests, bytes, points.iter().any(|p| p.all_moved_bytes() > 0))
 }
 
 /// Rows added up, of whichever hosts and operations they are.
@@ -273,17 +273,17 @@ fn point(
     let of_warmup = summed(intervals.iter().filter(|i| i.warmup).flat_map(|i| i.whole_rows()))?;
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
-    let (asked, ended) = (&records.manifest.asked, end_of(records, begin.point).map(|e| e.ended));
+    let (requested, ended) = (&records.manifest.requested, point_end(records, begin.point).map(|e| e.ended));
     let settled = || begin.purpose == Purpose::Ceiling || settled(records, begin, intervals, warmup_ms);
     let steady = known.unwrap_or_else(settled);
     let end = ended::of_point(records, begin, &measured, &sum, seconds);
     let per_second = |what: fn(&IntervalRow) -> f64| {
         let estimate = per_second(&measured, seconds, sum.requests, what);
-        let bounded = precision::bounded(estimate, ended, measured_ms, asked.precision);
+        let bounded = stopping_rule::bounded(estimate, ended, measured_ms, requested.precision);
         // Of what is still on its way no interval is known.
         if steady && !end.too_few { bounded } else { unknown(estimate) }
     };
-    let (client_busy, moved_bytes) = (limits::client_busy(&measured), sum.all_moved_bytes());
+    let (client_busy, moved_bytes) = (bottlenecks::client_busy(&measured), sum.all_moved_bytes());
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, moved_bytes);
     let tails = |latencies: &Latencies, of, ages: &Latencies| {
         let of_ended = if steady { with_tails(latencies, &measured, of)? } else { histogram::summarize(latencies) };
@@ -295,10 +295,10 @@ fn point(
         sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &ages_intended));
     let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
-    let at_random = records.manifest.asked.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
-    let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
-    let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
-    let open = open_loop::figures(&begin.spec, asked.slo.as_ref(), &of, intended)?;
+    let at_random = records.manifest.requested.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
+    let requested_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
+    let measuring = open_loop::OpenLoopInput { requested_per_s, at_random, before, measured: &measured };
+    let open = open_loop::figures(&begin.spec, requested.slo.as_ref(), &measuring, intended)?;
     let of_slots = |ns: u64| share_of_slots(ns, measured_ms, begin.spec.concurrency);
     Ok(Some(Point {
         point: begin.point,

@@ -39,18 +39,18 @@ const TIMEOUT_MIN_NS: u64 = 1_000_000_000;
 /// How long a request of the canary may take where those of the load may take `asked_ns`: one that hangs must be known
 /// as slow soon, and twice the largest bound is long enough.
 #[must_use]
-pub fn timeout_ns(rules: &AbortRules, asked_ns: u64) -> u64 {
+pub fn timeout_ns(rules: &AbortRules, requested_ns: u64) -> u64 {
     let bound = |rule: &AbortRule| match rule {
         AbortRule::Latency(bound) => bound.bound_ns,
         AbortRule::Errors(_) => 0,
     };
     let largest = rules.0.iter().map(bound).max().unwrap_or(0);
-    largest.saturating_mul(2).max(TIMEOUT_MIN_NS).min(asked_ns)
+    largest.saturating_mul(2).max(TIMEOUT_MIN_NS).min(requested_ns)
 }
 
 /// When a bound was seen to be exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeenWhen {
+pub enum TripTime {
     /// While the load went on, which is ended for it.
     UnderWay,
     /// In all that was measured, once the load had ended.
@@ -59,9 +59,9 @@ pub enum SeenWhen {
 
 /// A bound that was exceeded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tripped {
+pub struct CanaryTrip {
     /// When.
-    pub seen: SeenWhen,
+    pub seen: TripTime,
     /// Which.
     pub rule: AbortRule,
     /// Requests that were slower, or failed.
@@ -93,14 +93,14 @@ impl Sum {
 /// Watches a canary as it goes on.
 #[derive(Clone, Debug)]
 pub struct CanaryWatch {
-    rules: Vec<Ruled>,
+    rules: Vec<RuleState>,
     /// Requests that ended, before the load and under it.
     ended: u64,
 }
 
 /// A bound, its sums, and all requests under load.
 #[derive(Clone, Copy, Debug)]
-struct Ruled {
+struct RuleState {
     rule: AbortRule,
     sums: [Sum; ODDS.len()],
     beyond: u64,
@@ -111,20 +111,20 @@ impl CanaryWatch {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(rules: AbortRules) -> Self {
-        let ruled = |rule| Ruled { rule, sums: Default::default(), beyond: 0, count: 0 };
+        let ruled = |rule| RuleState { rule, sums: Default::default(), beyond: 0, count: 0 };
         CanaryWatch { rules: rules.0.into_iter().map(ruled).collect(), ended: 0 }
     }
 
     /// Takes what has ended; returns a bound that is exceeded now. What came before the load is the baseline, and ends
     /// nothing.
-    pub fn push(&mut self, line: &CanaryLine) -> Option<Tripped> {
+    pub fn push(&mut self, line: &CanaryLine) -> Option<CanaryTrip> {
         let failed: u64 = line.errors.values().sum();
         self.ended += line.total_ns.len() as u64 + failed;
         if !line.loaded {
             return None;
         }
         let mut tripped = None;
-        for Ruled { rule, sums, beyond: beyond_ever, count } in &mut self.rules {
+        for RuleState { rule, sums, beyond: beyond_ever, count } in &mut self.rules {
             let rule = *rule;
             let beyond = |ns: &u64| matches!(rule, AbortRule::Latency(bound) if *ns > bound.bound_ns);
             // Who gets no answer waits longer than any bound.
@@ -138,7 +138,7 @@ impl CanaryWatch {
             let most = sums.iter().max_by(|a, b| a.reached.total_cmp(&b.reached));
             if let Some(most) = most.filter(|most| most.reached >= enough) {
                 let Sum { beyond, count, .. } = *most;
-                tripped.get_or_insert(Tripped { seen: SeenWhen::UnderWay, rule, beyond, count });
+                tripped.get_or_insert(CanaryTrip { seen: TripTime::UnderWay, rule, beyond, count });
             }
         }
         tripped
@@ -146,20 +146,20 @@ impl CanaryWatch {
 
     /// A canary that nobody answers any more is beyond any bound; `ended` says why it sent no more requests.
     #[must_use]
-    pub fn unanswered(&self, ended: StopReason) -> Option<Tripped> {
+    pub fn unanswered(&self, ended: StopReason) -> Option<CanaryTrip> {
         let rule = self.rules.first().filter(|_| ended == StopReason::NoSuccess)?.rule;
-        Some(Tripped { seen: SeenWhen::UnderWay, rule, beyond: self.ended, count: self.ended })
+        Some(CanaryTrip { seen: TripTime::UnderWay, rule, beyond: self.ended, count: self.ended })
     }
 
     /// A bound that all requests under load show to be exceeded, once there are no more.
     #[must_use]
-    pub fn at_the_end(&self) -> Option<Tripped> {
-        let is_exceeded = |one: &&Ruled| {
+    pub fn at_the_end(&self) -> Option<CanaryTrip> {
+        let is_exceeded = |one: &&RuleState| {
             let (beyond, count) = (one.beyond, one.count);
             beyond > 0 && (beyond == count || by_chance(beyond, count, one.rule.share_allowed()) < 1.0 / CHANCE)
         };
-        let Ruled { rule, beyond, count, .. } = *self.rules.iter().find(is_exceeded)?;
-        Some(Tripped { seen: SeenWhen::AtTheEnd, rule, beyond, count })
+        let RuleState { rule, beyond, count, .. } = *self.rules.iter().find(is_exceeded)?;
+        Some(CanaryTrip { seen: TripTime::AtTheEnd, rule, beyond, count })
     }
 }
 
@@ -284,19 +284,19 @@ mod tests {
         watch.push(&line(400, true, &[], 3));
         assert_eq!(watch.unanswered(StopReason::Interrupted), None);
         let gone = watch.unanswered(StopReason::NoSuccess).unwrap();
-        assert_eq!((gone.seen, gone.rule.to_string().as_str()), (SeenWhen::UnderWay, "p99>200ms"));
+        assert_eq!((gone.seen, gone.rule.to_string().as_str()), (TripTime::UnderWay, "p99>200ms"));
         assert_eq!((gone.beyond, gone.count), (5, 5));
     }
 
     #[test]
     fn a_request_of_the_canary_is_given_up_soon_and_never_later_than_one_of_the_load() {
-        for (rules, asked_ms, expected_ms) in [
+        for (rules, requested_ms, expected_ms) in [
             ("p99>200ms", 30_000, 1_000),
             ("p99>2s,p50>10ms", 30_000, 4_000),
             ("errors>1%", 30_000, 1_000),
             ("p99>2s", 500, 500),
         ] {
-            let given = timeout_ns(&rules.parse().unwrap(), asked_ms * 1_000_000);
+            let given = timeout_ns(&rules.parse().unwrap(), requested_ms * 1_000_000);
             assert_eq!(given, expected_ms * 1_000_000, "{rules}");
         }
     }

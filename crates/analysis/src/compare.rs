@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use linerate_record::histogram::DecodeError;
 use linerate_record::load::Workload;
-use linerate_record::run::{PointSizes, SeriesSpec, Target, Worded};
+use linerate_record::run::{MaybeKnown, PointSizes, SeriesSpec, Target};
 use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
@@ -91,9 +91,9 @@ pub struct ArmRun {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesComparison {
     /// Workload.
-    pub workload: Worded<Workload>,
+    pub workload: MaybeKnown<Workload>,
     /// Object size, as asked.
-    pub size: Worded<PointSizes>,
+    pub size: MaybeKnown<PointSizes>,
     /// So many clients drove it; absent where their number was not varied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
@@ -135,7 +135,7 @@ pub struct PointComparison {
     #[serde(default)]
     pub b_failed_runs: u32,
     /// Throughput, then latencies.
-    pub contrasts: Vec<Contrast>,
+    pub contrasts: Vec<MetricComparison>,
 }
 
 impl SeriesComparison {
@@ -173,7 +173,7 @@ impl Metric {
 
 /// One figure of A beside that of B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Contrast {
+pub struct MetricComparison {
     /// Which figure.
     pub metric: Metric,
     /// That of A.
@@ -191,14 +191,14 @@ pub struct Contrast {
     pub better: Option<bool>,
     /// What there is too little of for a test; absent where it was tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lacks: Option<TooLittle>,
+    pub lacks: Option<InsufficientData>,
 }
 
 /// What there is of what a test takes more of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TooLittle {
+pub struct InsufficientData {
     /// Of what.
-    pub of: Scarce,
+    pub of: MissingData,
     /// So many in A: runs that have the figure, or what the run has that has least.
     pub a: u64,
     /// The same in B.
@@ -210,7 +210,7 @@ pub struct TooLittle {
 /// What a test can lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scarce {
+pub enum MissingData {
     /// Runs of a side.
     Runs,
     /// Intervals of a run.
@@ -308,7 +308,7 @@ pub fn compare(a: &[Records], b: &[Records], threshold: Option<f64>) -> Result<C
             None => unmatched.push(format!("{} ({} only)", name(&of), owner(&arms, &of))),
         }
     }
-    let mut all: Vec<&mut Contrast> =
+    let mut all: Vec<&mut MetricComparison> =
         series.iter_mut().flat_map(|s| &mut s.points).flat_map(|p| &mut p.contrasts).collect();
     let tests = contrast::judge(&mut all);
     let threshold = threshold.map(|share| contrast::threshold(share, &series));
@@ -401,11 +401,11 @@ struct SeriesPosition {
 }
 
 impl SeriesPosition {
-    fn of(series: &Series, point: &Point) -> Self {
+    fn new(series: &Series, point: &Point) -> Self {
         // Of a run with one client, no point says how many drove it.
         let driven_by = point.driven_by.or(series.clients);
         SeriesPosition {
-            rate_per_s: point.open.as_ref().map(|open| open.asked_per_s),
+            rate_per_s: point.open.as_ref().map(|open| open.requested_per_s),
             concurrency: point.concurrency,
             driven_by,
         }
@@ -417,7 +417,7 @@ impl SeriesPosition {
             self.rate_per_s.map_or_else(|| format!("× {}", self.concurrency), |rate| format!("{}/s", count(rate)));
         // Where some of a point's clients were lost, that may be why it has no counterpart.
         match (self.driven_by, clients) {
-            (Some(driven), Some(asked)) if driven < asked => format!("{load} by {driven} of them"),
+            (Some(driven), Some(requested)) if driven < requested => format!("{load} by {driven} of them"),
             _ => load,
         }
     }
@@ -427,7 +427,7 @@ impl SeriesPosition {
 fn places(arm: &[Run<'_>], of: &SeriesSpec) -> Vec<SeriesPosition> {
     let series = arm.iter().filter_map(|run| find(run, of));
     let mut all: Vec<SeriesPosition> =
-        series.flat_map(|s| s.points.iter().map(|point| SeriesPosition::of(s, point))).collect();
+        series.flat_map(|s| s.points.iter().map(|point| SeriesPosition::new(s, point))).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     all.dedup();
     all
@@ -487,7 +487,7 @@ fn pair(
     for (arm, side) in arms.iter().zip(&mut sides) {
         for run in arm {
             let Some(series) = find(run, of) else { continue };
-            let points = series.points.iter().filter(|p| SeriesPosition::of(series, p) == place);
+            let points = series.points.iter().filter(|p| SeriesPosition::new(series, p) == place);
             let numbers: Vec<u32> = points.map(|p| p.point).collect();
             side.extend(samples::figures(&run.records, &numbers, measure)?);
         }
@@ -498,7 +498,7 @@ fn pair(
     }
     let errors = |side: &[Figures]| side.iter().map(|figures| figures.errors).sum();
     let failed = |side: &[Figures]| {
-        let all = side.iter().filter(|figures| figures.of(Metric::Throughput).is_none());
+        let all = side.iter().filter(|figures| figures.by_metric(Metric::Throughput).is_none());
         u32::try_from(all.count()).unwrap_or(u32::MAX)
     };
     Ok(Some(PointComparison {
@@ -510,7 +510,7 @@ fn pair(
         b_errors: errors(&b),
         a_failed_runs: failed(&a),
         b_failed_runs: failed(&b),
-        contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b)).collect(),
+        contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::compare_metric(metric, &a, &b)).collect(),
     }))
 }
 

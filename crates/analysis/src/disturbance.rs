@@ -4,7 +4,7 @@
 //! load test far above. A hypervisor is told from a twentieth on: quiet hosts steal below 1 %, crowded ones tens of per
 //! cent. Below both, what is lost is lost in the noise of any machine.
 
-use linerate_record::reading::{ProcessorLook, QuotaPeriods};
+use linerate_record::reading::{ProcessorSample, QuotaPeriods};
 use linerate_record::run::Interval;
 
 use crate::counters::{of_processors, samples_of, spans};
@@ -49,7 +49,7 @@ const CALM: &str = "stop the disturbance, or measure at another time; do not com
 
 /// What others had during one point.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Others {
+pub(crate) struct OtherLoad {
     cpus: f64,
     /// Share of processors in use, and of those taken by the hypervisor.
     busy: f64,
@@ -61,7 +61,7 @@ pub(crate) struct Others {
     /// What of `foreign` no process that was read had.
     unread: f64,
     /// Whether the target is on this machine.
-    beside_target: bool,
+    alongside_target: bool,
     /// Processors that linerate, the target and the kernel's threads had.
     own: Option<f64>,
     slowed: u64,
@@ -75,21 +75,22 @@ pub(crate) fn of_point(
     intervals: &[&Interval],
     records: &Records,
     samples: &[MachineSample],
-) -> Option<Others> {
+) -> Option<OtherLoad> {
     let inside = of_processors(&samples_of(samples, intervals));
     let cpus = f64::from(records.manifest.machine().cpus);
     if inside.is_empty() || cpus < 1.0 {
         return None;
     }
-    let mean = |of: fn(&MachineSample) -> f64| inside.iter().map(|s| of(s)).sum::<f64>() / inside.len() as f64;
-    let mut others = Others {
+    let mean =
+        |extract: fn(&MachineSample) -> f64| inside.iter().map(|s| extract(s)).sum::<f64>() / inside.len() as f64;
+    let mut others = OtherLoad {
         cpus,
         busy: mean(|s| s.cpu_busy),
         stolen: mean(|s| s.steal),
-        beside_target: records.manifest.target.on_this_machine,
-        ..Others::default()
+        alongside_target: records.manifest.target.on_this_machine,
+        ..OtherLoad::default()
     };
-    let looks = looks_of(records, intervals);
+    let looks = samples_in_point(records, intervals);
     if looks.is_empty() {
         others.foreign = unaccounted(point, &others, mean(|s| s.softirq));
     } else {
@@ -100,7 +101,7 @@ pub(crate) fn of_point(
 
 /// Looks that fall into the measured part of a point, each with the share of it that does; none where they are of less
 /// than half of it.
-fn looks_of<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a ProcessorLook, f64)> {
+fn samples_in_point<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a ProcessorSample, f64)> {
     let spans = spans(intervals);
     let mut seen_ms = 0;
     let mut looks = Vec::new();
@@ -116,8 +117,10 @@ fn looks_of<'a>(records: &'a Records, intervals: &[&Interval]) -> Vec<(&'a Proce
     if (seen_ms as f64) < SEEN_MIN * all_ms as f64 { Vec::new() } else { looks }
 }
 
-fn add_looks(others: &mut Others, looks: &[(&ProcessorLook, f64)], point: &Point) {
-    let sum = |of: &dyn Fn(&ProcessorLook) -> f64| looks.iter().map(|(look, share)| of(look) * share).sum::<f64>();
+fn add_looks(others: &mut OtherLoad, looks: &[(&ProcessorSample, f64)], point: &Point) {
+    let sum = |extract: &dyn Fn(&ProcessorSample) -> f64| {
+        looks.iter().map(|(look, share)| extract(look) * share).sum::<f64>()
+    };
     let over_ms = sum(&|look| look.over_ms as f64).max(1.0);
     let mut within = 1.0;
     if looks.iter().all(|(look, _)| look.own_ms.is_some()) {
@@ -149,8 +152,8 @@ fn add_looks(others: &mut Others, looks: &[(&ProcessorLook, f64)], point: &Point
     programs.sort_by(|a, b| b.1.total_cmp(&a.1));
     others.programs = programs.into_iter().filter(|(_, cores)| *cores >= 0.01).take(NAMED).collect();
     others.slowed = looks.iter().map(|(look, _)| look.slowed).fold(0, u64::saturating_add);
-    let cut = |of: fn(&ProcessorLook) -> Option<QuotaPeriods>| {
-        let quotas = || looks.iter().filter_map(|(look, _)| of(look));
+    let cut = |extract: fn(&ProcessorSample) -> Option<QuotaPeriods>| {
+        let quotas = || looks.iter().filter_map(|(look, _)| extract(look));
         let periods: f64 = quotas().map(|quota| quota.periods as f64).sum();
         quotas().map(|quota| quota.throttled as f64).sum::<f64>() / periods.max(1.0)
     };
@@ -160,13 +163,13 @@ fn add_looks(others: &mut Others, looks: &[(&ProcessorLook, f64)], point: &Point
 
 /// What is left of the processors in use without linerate, the target and interrupts: told where nobody looked, as in
 /// older folders, and only where it is most.
-fn unaccounted(point: &Point, others: &Others, softirq: f64) -> Option<f64> {
+fn unaccounted(point: &Point, others: &OtherLoad, softirq: f64) -> Option<f64> {
     let known = point.client_cpu?.cores + point.target_cpu?.cores;
     let used = (others.busy - softirq).max(0.0) * others.cpus;
     (known < used / 2.0).then_some(used - known)
 }
 
-impl Others {
+impl OtherLoad {
     fn is_full(&self) -> bool {
         self.busy + self.stolen >= FULL
     }
@@ -184,13 +187,13 @@ impl Others {
     /// Whether a point's figures may be those of a disturbance: a target on the same machine loses processors to other
     /// programs, also where some are to spare on average.
     pub(crate) fn is_severe(&self) -> bool {
-        let is_short = self.is_full() || self.beside_target;
+        let is_short = self.is_full() || self.alongside_target;
         (self.much_foreign().is_some() && is_short) || self.client_cut >= MUCH_CUT || self.slowed > 0
     }
 
     /// Whether nothing but heat disturbed a point.
     fn is_hot_alone(&self) -> bool {
-        self.slowed > 0 && !Others { slowed: 0, ..self.clone() }.is_severe()
+        self.slowed > 0 && !OtherLoad { slowed: 0, ..self.clone() }.is_severe()
     }
 
     /// Programs by name with the processors that they had, in brackets, and what no program that was read had; empty
@@ -201,8 +204,8 @@ impl Others {
             name => format!("{name} {cores:.2}"),
         };
         let named = self.programs.iter().map(of_program).collect::<Vec<_>>().join(", ");
-        let is_told = self.unread >= UNREAD_SHARE * self.foreign.unwrap_or_default() && self.unread >= UNREAD_MIN;
-        let rest = is_told.then(|| {
+        let is_reported = self.unread >= UNREAD_SHARE * self.foreign.unwrap_or_default() && self.unread >= UNREAD_MIN;
+        let rest = is_reported.then(|| {
             format!("{:.2} by programs that ended before they were read, or that cannot be read", self.unread)
         });
         let parts: Vec<String> = (!named.is_empty()).then_some(named).into_iter().chain(rest).collect();
@@ -216,7 +219,7 @@ impl Others {
         }
         let client = point.client_cpu.map_or(0.0, |cost| cost.cores);
         let left = self.busy * self.cpus - client - self.foreign.unwrap_or_default();
-        let target = (self.own.filter(|_| self.beside_target)? - client).min(left).max(0.0);
+        let target = (self.own.filter(|_| self.alongside_target)? - client).min(left).max(0.0);
         Some(format!("the target and the kernel's threads {target:.2}"))
     }
 
@@ -240,7 +243,7 @@ impl Others {
 }
 
 /// How the processors were shared during a point beside which other programs had many of them.
-fn shares(point: &Point, others: &Others) -> Option<String> {
+fn shares(point: &Point, others: &OtherLoad) -> Option<String> {
     let foreign = others.much_foreign()?;
     let (busy, cpus, named) = (others.busy * 100.0, others.cpus, others.named());
     let own = point.client_cpu.map_or(0.0, |cost| cost.cores);
@@ -256,7 +259,7 @@ fn disturbed(claim: &str, evidence: String, remedy: &str) -> SeriesLimit {
 }
 
 /// Points of a series that were disturbed so much that their figures may be those of the disturbance.
-fn severe<'a>(series: &'a Series, records: &Records, samples: &[MachineSample]) -> Vec<(&'a Point, Others)> {
+fn severe<'a>(series: &'a Series, records: &Records, samples: &[MachineSample]) -> Vec<(&'a Point, OtherLoad)> {
     let of_one = |point: &'a Point| {
         let of_point = |i: &&Interval| i.point == point.point;
         let intervals: Vec<&Interval> = records.intervals.iter().filter(of_point).collect();
@@ -283,12 +286,13 @@ pub(crate) fn of_series(
 ) -> Option<SeriesLimit> {
     let severe = severe(series, records, samples);
     let is_of_best = |point: &Point| series.visits_of(best).any(|visit| visit.point == point.point);
-    let rank = |(point, others): &(&Point, Others)| (is_of_best(point), others.foreign.unwrap_or_default());
-    let worse =
-        |a: &&(&Point, Others), b: &&(&Point, Others)| rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
-    let counts = |(point, others): &&(&Point, Others)| is_of_best(point) || !others.is_hot_alone();
+    let rank = |(point, others): &(&Point, OtherLoad)| (is_of_best(point), others.foreign.unwrap_or_default());
+    let worse = |a: &&(&Point, OtherLoad), b: &&(&Point, OtherLoad)| {
+        rank(a).0.cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1))
+    };
+    let counts = |(point, others): &&(&Point, OtherLoad)| is_of_best(point) || !others.is_hot_alone();
     let (point, others) = severe.iter().filter(counts).max_by(worse)?;
-    let load = crate::view::load_of(point);
+    let load = crate::view::load_in_words(point);
     let claim = if others.much_foreign().is_some() { FOREIGN } else { HELD };
     let evidence = shares(point, others).unwrap_or_else(|| others.in_words().join("; "));
     Some(disturbed(claim, format!("at {load}, {evidence}{}", of_points(severe.len(), series)), CALM))
@@ -303,7 +307,7 @@ pub(crate) fn of_others(series: &Series, records: &Records, samples: &[MachineSa
 }
 
 /// The verdict on a point whose figures are those of what disturbed it.
-pub(crate) fn limit(point: &Point, others: &Others) -> Option<SeriesLimit> {
+pub(crate) fn limit(point: &Point, others: &OtherLoad) -> Option<SeriesLimit> {
     let cores = |cost: Option<crate::view::CpuCost>| cost.map(|cost| cost.cores);
     let own = cores(point.client_cpu).unwrap_or_default();
     let target = others.of_target(point).map_or_else(String::new, |of_target| format!(", {of_target}"));

@@ -1,7 +1,7 @@
 //! What a run is evidence of: its best GET and PUT as figures of a described site, or why they are none.
 
 mod hosts;
-mod reported;
+mod remarks;
 
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::finding::{Finding, FindingKind, Severity};
@@ -13,7 +13,7 @@ use crate::knee::KneeOutcome;
 use crate::student::NORMAL_95;
 use crate::view::{Bottleneck, Estimate, Measure, Point, Series, View, too_many_failed};
 
-pub use reported::{Caveat, LeftOut, NoEvidence, NotOfSite, Refused, RunRemark};
+pub use remarks::{Caveat, NoEvidence, NotEvidenceReason, OmittedFigure, RunRemark, SiteMismatch};
 
 /// Half the width of an interval, as a share, from which a figure is too unsteady: that of the knee.
 const UNSTEADY: f64 = 0.2;
@@ -27,7 +27,7 @@ const NULL: &str = "linerate-null";
 
 /// The relative standard errors that figures are taken to have at the least.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LeastError {
+pub struct MinimumError {
     /// Of a figure that states none.
     pub share: f64,
     /// Whether somebody stated it: then it is that of figures without an interval too.
@@ -37,11 +37,11 @@ pub struct LeastError {
 /// The standard error that figures are taken to have, unless one is stated.
 const ASSUMED_ERROR: f64 = 0.02;
 
-impl LeastError {
+impl MinimumError {
     /// What is stated, or else assumed.
     #[must_use]
-    pub fn stated_or_assumed(stated: Option<f64>) -> LeastError {
-        LeastError { share: stated.unwrap_or(ASSUMED_ERROR), is_stated: stated.is_some() }
+    pub fn stated_or_assumed(stated: Option<f64>) -> MinimumError {
+        MinimumError { share: stated.unwrap_or(ASSUMED_ERROR), is_stated: stated.is_some() }
     }
 }
 
@@ -53,7 +53,7 @@ pub struct Evidence {
     /// The best GET and PUT, and the same per host where hosts are the nodes.
     pub figures: Vec<Observed>,
     /// Figures that are no evidence.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedFigure>,
     /// What the run says by itself: errors, then hosts that answer late.
     pub remarks: Vec<RunRemark>,
     /// What the figures rest on.
@@ -65,28 +65,31 @@ pub struct Evidence {
 ///
 /// # Errors
 /// Why the run is no evidence of the site.
-pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: LeastError) -> Result<Evidence, NoEvidence> {
+pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: MinimumError) -> Result<Evidence, NoEvidence> {
     let caveats = is_of_site(view, site)?;
     let nothing = || NoEvidence::Nothing { size: size.map(Bytes), measured: measured(view) };
     let object_bytes = size.or_else(|| largest(view)).ok_or_else(nothing)?;
     let mut evidence =
         Evidence { object_bytes, figures: Vec::new(), left_out: Vec::new(), remarks: Vec::new(), caveats };
-    let nodes = hosts::nodes_of(&view.run.target.hosts, site);
+    let nodes = hosts::node_per_host(&view.run.target.hosts, site);
     let mut late = Vec::new();
-    let of_size = || view.series.iter().filter(is_told_in_bytes).filter(|s| bytes_of(s) == Some(object_bytes));
+    let of_size =
+        || view.series.iter().filter(is_reported_in_bytes).filter(|s| object_bytes_read(s) == Some(object_bytes));
     // Of several numbers of clients, those that gave most speak for the site.
-    let most = |series: &Series| best_of(series).map_or(0.0, |(_, best)| best.mean);
+    let most = |series: &Series| best_with_concurrency(series).map_or(0.0, |(_, best)| best.mean);
     let is_most = |series: &&Series| {
         let others = of_size().filter(|other| other.workload == series.workload && other.clients != series.clients);
         others.map(most).all(|other| other < most(series))
     };
     for series in of_size().filter(is_most) {
-        let Some((concurrency, best)) = best_of(series).filter(|(_, best)| best.mean > 0.0) else { continue };
+        let Some((concurrency, best)) = best_with_concurrency(series).filter(|(_, best)| best.mean > 0.0) else {
+            continue;
+        };
         let visits: Vec<&Point> = series.points.iter().filter(|point| point.concurrency == concurrency).collect();
         evidence.remarks.extend(hosts::failures(&series.workload, &visits));
         let (workload, size) = (series.workload.clone(), series.size.clone());
         if let Some(why) = refused(view, series, &visits, &best, site) {
-            evidence.left_out.push(LeftOut { workload, size, why });
+            evidence.left_out.push(OmittedFigure { workload, size, why });
             continue;
         }
         let error_share = match best.half_width_95.map(|half| half / NORMAL_95 / best.mean) {
@@ -117,7 +120,7 @@ pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: LeastError) ->
     evidence.remarks.extend(late);
     match (evidence.figures.is_empty(), evidence.left_out.is_empty()) {
         (true, true) => Err(nothing()),
-        (true, false) => Err(NoEvidence::LeftOut(evidence.left_out)),
+        (true, false) => Err(NoEvidence::OmittedFigure(evidence.left_out)),
         (false, _) => Ok(evidence),
     }
 }
@@ -126,22 +129,22 @@ pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: LeastError) ->
 ///
 /// # Errors
 /// Why it cannot.
-pub fn is_of_site(view: &View, site: &Site) -> Result<Vec<Caveat>, NotOfSite> {
+pub fn is_of_site(view: &View, site: &Site) -> Result<Vec<Caveat>, SiteMismatch> {
     let target = &view.run.target;
     let is_null = target.kind.is(&TargetKind::Null) || target.server.as_deref() == Some(NULL);
     if is_null || target.kind.is(&TargetKind::Embedded) {
         let kind = if is_null { TargetKind::Null } else { TargetKind::Embedded };
-        return Err(NotOfSite::OwnTarget { kind, site: site.name.clone() });
+        return Err(SiteMismatch::OwnTarget { kind, site: site.name.clone() });
     }
     let (hosts, nodes) = (target.hosts.len(), site.nodes());
     if hosts > nodes as usize {
-        return Err(NotOfSite::MoreHosts { hosts, nodes, site: site.name.clone() });
+        return Err(SiteMismatch::MoreHosts { hosts, nodes, site: site.name.clone() });
     }
     let are_on_nodes = site.has_clients_on_nodes() && nodes > 1;
     let is_imported = view.findings.iter().any(|finding| finding.kind == FindingKind::Imported);
     // A run of one client loads from one machine; warp may have had many.
     if are_on_nodes && !is_imported && view.run.clients.is_empty() {
-        return Err(NotOfSite::OneMachine { nodes, site: site.name.clone() });
+        return Err(SiteMismatch::OneMachine { nodes, site: site.name.clone() });
     }
     // One address may stand for all nodes where something before them spreads connections.
     let asks_nodes = matches!(site.entry, Entry::ClientSide | Entry::NodePort { .. } | Entry::Local);
@@ -155,13 +158,13 @@ pub fn is_of_site(view: &View, site: &Site) -> Result<Vec<Caveat>, NotOfSite> {
 
 /// The largest size of objects of which there is a GET or a PUT.
 fn largest(view: &View) -> Option<u64> {
-    view.series.iter().filter(is_told_in_bytes).filter_map(bytes_of).max()
+    view.series.iter().filter(is_reported_in_bytes).filter_map(object_bytes_read).max()
 }
 
 /// What a run measured, for who named one without figures that can be taken: `GET of 16 KiB, in requests per second`.
 fn measured(view: &View) -> Vec<String> {
     let reported = |series: &Series| {
-        let sized = if series.size.is_unsaid() { String::new() } else { format!(" of {}", series.size) };
+        let sized = if series.size.is_unstated() { String::new() } else { format!(" of {}", series.size) };
         let is_failed = series.points.iter().all(|point| point.requests == 0)
             && series.points.iter().any(|point| point.error_count() + point.warmup_error_count() > 0);
         let unit = match series.measure {
@@ -176,7 +179,7 @@ fn measured(view: &View) -> Vec<String> {
 }
 
 /// The concurrency that gives most, and what all of its visits give together.
-fn best_of(series: &Series) -> Option<(u32, Estimate)> {
+fn best_with_concurrency(series: &Series) -> Option<(u32, Estimate)> {
     if let Some(knee) = &series.knee {
         return Some((knee.best_concurrency, knee.best));
     }
@@ -186,31 +189,32 @@ fn best_of(series: &Series) -> Option<(u32, Estimate)> {
 }
 
 /// Why the best of a series says nothing of what holds a site back.
-fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, site: &Site) -> Option<Refused> {
+fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, site: &Site) -> Option<NotEvidenceReason> {
     let point = series.best_point()?;
     let (failed, all) = (point.error_count(), point.requests + point.error_count());
-    let of_errors = too_many_failed(failed, all).then(|| Refused::Failed { share: failed as f64 / all as f64 });
-    let of_finding = || critical(view, visits).map(|found| Refused::critical(found.kind, &found.claim));
+    let of_errors =
+        too_many_failed(failed, all).then(|| NotEvidenceReason::Failed { share: failed as f64 / all as f64 });
+    let of_finding = || critical(view, visits).map(|found| NotEvidenceReason::critical(found.kind, &found.claim));
     let of_bound = || match series.limit.as_ref()?.bound {
-        Bottleneck::Client => Some(Refused::Client),
-        Bottleneck::Machine => Some(Refused::SharedMachine),
-        Bottleneck::Nic if site.askers() > 1 => Some(Refused::Nic),
-        Bottleneck::Disturbed => Some(Refused::Disturbed),
-        Bottleneck::RateCap => Some(Refused::RateCap),
-        Bottleneck::AskedRate => Some(Refused::AskedRate),
-        Bottleneck::Rests => Some(Refused::Rests),
+        Bottleneck::Client => Some(NotEvidenceReason::Client),
+        Bottleneck::Machine => Some(NotEvidenceReason::SharedMachine),
+        Bottleneck::Nic if site.askers() > 1 => Some(NotEvidenceReason::Nic),
+        Bottleneck::Disturbed => Some(NotEvidenceReason::Disturbed),
+        Bottleneck::RateCap => Some(NotEvidenceReason::RateCap),
+        Bottleneck::RequestedRate => Some(NotEvidenceReason::RequestedRate),
+        Bottleneck::Backoff => Some(NotEvidenceReason::Backoff),
         Bottleneck::Nic | Bottleneck::Target | Bottleneck::Unread => None,
     };
     // One concurrency has no knee: it is held against the curve there, if it is steady.
     let unsteady = best.half_width_95.is_some_and(|half| half > UNSTEADY * best.mean).then_some(KneeOutcome::Unsteady);
     let of_curve = || match series.knee.as_ref().map_or(unsteady, |knee| Some(knee.outcome))? {
-        KneeOutcome::StillRising => Some(Refused::StillRising),
-        KneeOutcome::Capped => Some(Refused::RateCap),
-        KneeOutcome::Unsteady => Some(Refused::Unsteady),
-        KneeOutcome::Uneven => Some(Refused::Uneven),
+        KneeOutcome::StillRising => Some(NotEvidenceReason::StillRising),
+        KneeOutcome::Capped => Some(NotEvidenceReason::RateCap),
+        KneeOutcome::Unsteady => Some(NotEvidenceReason::Unsteady),
+        KneeOutcome::Uneven => Some(NotEvidenceReason::Uneven),
         KneeOutcome::Found | KneeOutcome::Retrograde | KneeOutcome::Nothing => None,
     };
-    let open = || point.open.is_some().then_some(Refused::OpenLoop);
+    let open = || point.open.is_some().then_some(NotEvidenceReason::OpenLoop);
     of_errors.or_else(of_finding).or_else(of_bound).or_else(of_curve).or_else(open)
 }
 
@@ -221,12 +225,12 @@ fn critical<'v>(view: &'v View, visits: &[&Point]) -> Option<&'v Finding> {
     view.findings.iter().find(|found| found.severity == Severity::Critical && is_of_them(found))
 }
 
-fn is_told_in_bytes(series: &&Series) -> bool {
+fn is_reported_in_bytes(series: &&Series) -> bool {
     let is_known = [Op::Get, Op::Put].iter().any(|op| series.workload.is_only(*op));
     is_known && series.measure == Measure::Bytes && !series.points.is_empty()
 }
 
-fn bytes_of(series: &Series) -> Option<u64> {
+fn object_bytes_read(series: &Series) -> Option<u64> {
     series.size.bytes()
 }
 

@@ -7,11 +7,12 @@ use linerate_record::run::{Interval, IntervalRow};
 use crate::counters;
 use crate::open_loop;
 use crate::records::Records;
-use crate::view::{MachineSample, Measure, Point, Series, View, load_of};
+use crate::view::{MachineSample, Measure, Point, Series, View, load_in_words};
 
+mod backoff;
 mod bimodal;
 mod bond;
-mod bound;
+mod bottleneck;
 mod canary;
 mod client_cpu;
 mod client_lost;
@@ -31,7 +32,6 @@ mod littles_law;
 mod not_steady;
 mod not_stored;
 mod packet_loss;
-mod rests;
 mod still_rising;
 mod stolen_time;
 mod stopped;
@@ -49,7 +49,7 @@ pub use canary::canary_tripped;
 pub use client_lost::{client_lost, intervals_merged, stood_still};
 pub use client_version::client_versions;
 pub use imported::{ImportedFile, imported};
-pub use left_at_target::{HowKnown, LeftAtTarget, kept_at_target, left_at_target};
+pub use left_at_target::{CountPrecision, LeftAtTarget, kept_at_target, left_at_target};
 pub use not_stored::{ConfirmedSet, ShownSet, against_head, against_listing, not_checked, not_headed, not_stored};
 pub use unreadable::unreadable;
 pub use unverified::unverified;
@@ -65,7 +65,7 @@ const OF_SERIES: [OfSeries; 25] = [
     too_short::unended,
     too_short::pieces,
     still_rising::of_series,
-    bound::of_series,
+    bottleneck::of_series,
     littles_law::of_series,
     wire_bytes::unaccounted,
     wire_bytes::overhead,
@@ -81,7 +81,7 @@ const OF_SERIES: [OfSeries; 25] = [
     few_stalls::of_series,
     uneven_curve::of_series,
     throttling::of_series,
-    rests::of_series,
+    backoff::of_series,
     late_starts::of_series,
 ];
 
@@ -112,8 +112,8 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
             all.extend(open_loop::findings(label, point));
         }
         all.extend(OF_SERIES.iter().filter_map(|check| check(run, label, series)));
-        all.extend(open_loop::missed(label, series, &records.manifest.asked));
-        all.extend(open_loop::contradicted(label, series, &records.manifest.asked));
+        all.extend(open_loop::missed(label, series, &records.manifest.requested));
+        all.extend(open_loop::contradicted(label, series, &records.manifest.requested));
     }
     all.extend(ended_early::without_figures(run));
     all.extend(OF_RUN.iter().filter_map(|check| check(run)));
@@ -179,8 +179,8 @@ impl<'a> Run<'a> {
     }
 
     /// A mean over everything this machine did.
-    fn mean(&self, of: fn(&MachineSample) -> f64) -> f64 {
-        self.samples.iter().map(of).sum::<f64>() / self.samples.len().max(1) as f64
+    fn mean(&self, extract: fn(&MachineSample) -> f64) -> f64 {
+        self.samples.iter().map(extract).sum::<f64>() / self.samples.len().max(1) as f64
     }
 }
 
@@ -213,7 +213,7 @@ fn worst(
         severity,
         confidence: worst.confidence,
         points: reported.iter().map(|(point, _)| point.point).collect(),
-        claim: format!("{} ({label}, {})", worst.claim, load_of(point)),
+        claim: format!("{} ({label}, {})", worst.claim, load_in_words(point)),
         evidence: worst.evidence.clone(),
         remedy: remedy.to_owned(),
     })
@@ -237,7 +237,7 @@ fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, S
     let loads = |is_open: bool| held.iter().filter(move |p| p.open.is_some() == is_open);
     let closed: Vec<String> = loads(false).map(|p| p.concurrency.to_string()).collect();
     let closed = (!closed.is_empty()).then(|| format!("{} in flight", closed.join(", ")));
-    let reported: Vec<String> = closed.into_iter().chain(loads(true).map(|p| load_of(p))).collect();
+    let reported: Vec<String> = closed.into_iter().chain(loads(true).map(|p| load_in_words(p))).collect();
     let reported = format!("at {}", reported.join(", "));
     (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), reported))
 }

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::knee::{self, KneeOutcome, KneeVisit, MeasuredRung, RisesAgain};
+use crate::knee::{self, KneeOutcome, KneeVisit, MeasuredRung, SecondRise};
 use crate::student::NORMAL_95;
 use crate::usl::Range;
 
@@ -56,7 +56,7 @@ pub struct GrowthVerdict {
     pub highest: u32,
     /// Where throughput rises again after it had levelled off or fallen, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rises_again: Option<RisesAgain>,
+    pub rises_again: Option<SecondRise>,
     /// What the largest number gave, as a multiple of what `ended_at` gave; absent where they are the same.
     pub largest_of_end: Option<Range>,
     /// By rising number of clients.
@@ -103,8 +103,8 @@ pub fn judge(visits: &[GrowthVisit]) -> Option<GrowthVerdict> {
         _ => GrowthOutcome::Ended,
     };
     let concurrency = |clients: u32| {
-        let of = visits.iter().filter(|v| v.clients == clients);
-        of.max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean)).map_or(0, |v| v.concurrency)
+        let visits_with = visits.iter().filter(|v| v.clients == clients);
+        visits_with.max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean)).map_or(0, |v| v.concurrency)
     };
     let points = rungs.iter().enumerate().map(|(i, rung)| GrowthPoint {
         clients: rung.concurrency,
@@ -173,8 +173,13 @@ mod tests {
         let found = judged(&[(7, 70.0), (14, 140.0), (28, 278.0), (100, 280.0), (195, 284.0)], 0.01);
         assert_eq!((found.outcome, found.ended_at), (GrowthOutcome::Ended, 28));
         assert_eq!((found.lowest, found.highest), (28, 28));
-        let of = found.largest_of_end.unwrap();
-        assert!((of.value - 284.0 / 278.0).abs() < 1e-9 && of.low < of.value && of.high.unwrap() > of.value, "{of:?}");
+        let largest_end = found.largest_of_end.unwrap();
+        assert!(
+            (largest_end.value - 284.0 / 278.0).abs() < 1e-9
+                && largest_end.low < largest_end.value
+                && largest_end.high.unwrap() > largest_end.value,
+            "{largest_end:?}"
+        );
         let [first, second, .., last] = &found.points[..] else { panic!("{found:?}") };
         assert_eq!((first.of_previous, first.efficiency, last.of_largest), (None, None, None));
         assert!((second.of_previous.unwrap().value - 2.0).abs() < 1e-9);

@@ -19,7 +19,7 @@ mod uneven;
 mod visits;
 
 use candidates::{Candidates, SURE};
-pub use uneven::RisesAgain;
+pub use uneven::SecondRise;
 use visits::Rung;
 
 /// The share of the curve's maximum that is asked of the knee.
@@ -166,7 +166,7 @@ pub struct Knee {
     pub best_p50_ns: u64,
     /// Where throughput rises again after it had levelled off or fallen, if it does.
     #[serde(default)]
-    pub rises_again: Option<RisesAgain>,
+    pub rises_again: Option<SecondRise>,
     /// With [`KneeOutcome::Unsteady`], the concurrency for which no knee is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsteady: Option<Unsteady>,
@@ -185,7 +185,7 @@ impl Knee {
             lowest: all(self.lowest),
             highest: all(self.highest),
             best_concurrency: all(self.best_concurrency),
-            rises_again: self.rises_again.map(|rise| RisesAgain {
+            rises_again: self.rises_again.map(|rise| SecondRise {
                 before: all(rise.before),
                 low: all(rise.low),
                 after: all(rise.after),
@@ -262,7 +262,7 @@ impl KneeSearch {
     /// The next look beyond the climb, to the highest concurrency allowed: a path that only opens there is not seen
     /// from below. `None` where throughput falls already, or requests would take too long for a visit.
     fn beyond(&self, rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
-        let (last, best) = (rungs.last()?, best_of(rungs)?);
+        let (last, best) = (rungs.last()?, best_rung(rungs)?);
         let next = (last.index + OUTLOOK).min(grid.len() - 1);
         let latency_ns = last.p50_ns.saturating_mul(grid[next].into()) / u64::from(last.concurrency.max(1));
         let is_quick = latency_ns / 1_000_000 <= self.limits.point_ms / VISITS_IN_A_POINT / OUTLOOK_TURNS;
@@ -308,7 +308,7 @@ fn judge_on(visits: &[KneeVisit], grid: &[u32]) -> Knee {
     let candidates = candidates::weigh(&rungs, grid, NORMAL_95);
     let knee = candidates.median;
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
-    let best = best_of(&rungs);
+    let best = best_rung(&rungs);
     let (at, best) = (at.cloned().unwrap_or_default(), best.cloned().unwrap_or_default());
     let unsteady = [&at, &best].into_iter().filter(|rung| unsteady(rung)).max_by(|a, b| wider(a, b)).cloned();
     let apart = || (visits::apart(visits, grid) > APART).then(|| visits::widest_apart(visits, &rungs)).flatten();
@@ -370,7 +370,7 @@ pub(crate) fn measured(visits: &[KneeVisit]) -> Vec<MeasuredRung> {
 }
 
 /// The rung with the highest mean.
-fn best_of(rungs: &[Rung]) -> Option<&Rung> {
+fn best_rung(rungs: &[Rung]) -> Option<&Rung> {
     rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean))
 }
 
@@ -422,11 +422,12 @@ fn refine(rungs: &[Rung], grid: &[u32], limits: &KneeLimits) -> Option<(usize, f
     // Between two rungs the curve may lie above the line, so the index below is looked at too.
     let near = found.lowest.saturating_sub(1)..=found.highest;
     // And before a cliff the best of the curve lies beside the best of what was measured.
-    let (best, last) = (best_of(rungs)?.index, rungs.last()?.index);
-    let beside = best.saturating_sub(1)..=(best + 1).min(last);
+    let (best, last) = (best_rung(rungs)?.index, rungs.last()?.index);
+    let alongside = best.saturating_sub(1)..=(best + 1).min(last);
     // And where throughput does not rise and level off, it may lie anywhere.
     let anywhere = uneven::unseen(rungs, grid).filter(|_| !found.is_concave);
-    let unseen = near.chain(beside).chain(anywhere).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
+    let unseen =
+        near.chain(alongside).chain(anywhere).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
     if let Some(index) = unseen {
         return Some((index, limits.precision));
     }
@@ -439,7 +440,7 @@ fn refine(rungs: &[Rung], grid: &[u32], limits: &KneeLimits) -> Option<(usize, f
 
 /// Of the knee, its neighbours and the best rung the one that was visited least, where that is too seldom.
 fn seldom(rungs: &[Rung], found: &Candidates) -> Option<usize> {
-    let best = best_of(rungs)?;
+    let best = best_rung(rungs)?;
     let knee = rungs.iter().position(|r| r.index >= found.median)?;
     let near = &rungs[knee.saturating_sub(1)..(knee + 2).min(rungs.len())];
     let few = near.iter().chain([best]).filter(|r| r.visits < VISITS_LEAST);

@@ -9,14 +9,11 @@
 //! (`answer.rs`). `halving.rs` finds streams that strayed, by what to send again, `compared.rs` holds runs against each
 //! other, and `held.rs` one against thresholds. How: `docs/method/net.md`.
 
-mod answer;
 mod bisection;
 mod classes;
-pub mod compared;
+pub mod comparison;
 mod drops;
 mod framing;
-pub mod halving;
-pub mod held;
 mod limits;
 mod members;
 mod offloads;
@@ -25,25 +22,28 @@ mod pairs;
 mod paths;
 mod ports;
 pub mod rounds;
+mod sentences;
 mod slow;
 pub mod splits;
+pub mod stray_search;
 mod streams;
 #[cfg(test)]
 mod tests;
+pub mod thresholds;
 pub mod view;
 
 use std::collections::BTreeMap;
 
-use linerate_record::net::{NetLoad, NetOp, NetRun, NetThrough, NetVisit, NetWay};
+use linerate_record::net::{NetLoad, NetOp, NetRoute, NetRun, NetVisit, NetWay};
 use linerate_record::units::bits_per_s;
 
-pub use ports::bond_of;
-pub use rounds::{NetTurn, rounds, rounds_of_hosts, sampled, sampled_of_hosts, turns};
+pub use ports::bond_under;
+pub use rounds::{NetVisitPlan, rounds, rounds_of_hosts, sampled, sampled_of_hosts, turns};
 pub use splits::{NetSplits, splits};
 pub use streams::searched_on;
 
 use crate::median::median;
-use pairs::NetSeen;
+use pairs::NetSamples;
 use slow::NetCompared;
 use view::{
     NET_VIEW_SCHEMA, NetBisection, NetLimitCount, NetLimitedBy, NetNodeFigures, NetPairFigures, NetStreamsFigures,
@@ -53,7 +53,7 @@ use view::{
 /// What a run and its visits say.
 #[must_use]
 pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
-    let (all, visits) = (visits, classes::of_way(visits, NetThrough::Direct));
+    let (all, visits) = (visits, classes::of_way(visits, NetRoute::Direct));
     let seen = pairs::seen(run, &visits);
     let pairs: Vec<NetPairFigures> = seen
         .pairs
@@ -61,7 +61,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         .map(|(key, of)| {
             let (figures, readings) = pairs::figures(&seen, *key, of);
             let limit = limits::limit(&seen, &figures, &readings);
-            let class = run.class_of((key.0, key.1), NetThrough::Direct);
+            let class = run.class_of((key.0, key.1), NetRoute::Direct);
             NetPairFigures { class, limit, ..figures }
         })
         .collect();
@@ -109,16 +109,16 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         against: classes::against(run, &classed),
         bisection,
     };
-    view.against.iter_mut().for_each(|of| of.said = answer::against(of));
-    view.bisection.iter_mut().for_each(|of| of.said = answer::bisected(of));
-    view.answer = answer::answer(&view);
-    view.warnings = answer::warnings(&view, &seen);
-    view.findings = answer::findings(&view, &seen, &compared);
+    view.against.iter_mut().for_each(|of| of.said = sentences::against(of));
+    view.bisection.iter_mut().for_each(|of| of.said = sentences::bisected(of));
+    view.answer = sentences::answer(&view);
+    view.warnings = sentences::warnings(&view, &seen);
+    view.findings = sentences::findings(&view, &seen, &compared);
     view
 }
 
 /// Which machines and pairs are slow, where pairs are peers of each other.
-fn judged(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], kinds: usize) -> NetCompared {
+fn judged(seen: &NetSamples<'_>, pairs: &[&NetPairFigures], kinds: usize) -> NetCompared {
     let nodes = seen.run.nodes.len();
     let mut compared = if seen.run.load.way == NetWay::Bisection {
         slow::nothing(nodes, "pairs share the uplinks of racks on purpose: none is called slow".to_owned())
@@ -154,18 +154,21 @@ fn compared_streams(streams: &[NetStreamsFigures]) -> Option<u32> {
     fastest.map(|of| of.streams)
 }
 
-fn remarks(seen: &NetSeen<'_>) -> Vec<String> {
+fn remarks(seen: &NetSamples<'_>) -> Vec<String> {
     let beyond = seen.beyond.iter().map(|node| {
-        let of = &seen.run.nodes[*node as usize];
-        let nic = of.machine.nics.iter().find(|nic| nic.name == of.interface);
+        let node_record = &seen.run.nodes[*node as usize];
+        let nic = node_record.machine.nics.iter().find(|nic| nic.name == node_record.interface);
         let stated = nic.and_then(|nic| nic.speed_bits_per_s).map_or(0.0, |speed| speed as f64);
         let stated = bits_per_s(stated);
-        format!("{} of {} carried more than the {stated} that it states: that is no limit", of.interface, of.name)
+        format!(
+            "{} of {} carried more than the {stated} that it states: that is no limit",
+            node_record.interface, node_record.name
+        )
     });
     seen.run.remarks.iter().cloned().chain(beyond).chain(offloads::remarks(seen)).collect()
 }
 
-fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) -> Vec<NetNodeFigures> {
+fn nodes(seen: &NetSamples<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) -> Vec<NetNodeFigures> {
     let count = seen.run.nodes.len();
     let (mut sends, mut receives) = (vec![Vec::new(); count], vec![Vec::new(); count]);
     let (mut sends_to, mut receives_from) = (vec![0_u32; count], vec![0_u32; count]);
@@ -185,7 +188,7 @@ fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) 
             *failed += u32::try_from(of.failed.len()).unwrap_or(u32::MAX);
         }
     }
-    let of = |(place, node): (usize, &linerate_record::net::NetNode)| NetNodeFigures {
+    let node_figures = |(place, node): (usize, &linerate_record::net::NetNode)| NetNodeFigures {
         name: node.name.clone(),
         address: node.address.clone(),
         interface: node.interface.clone(),
@@ -201,19 +204,19 @@ fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) 
         tries: tried[place].0,
         failed: tried[place].1,
     };
-    seen.run.nodes.iter().enumerate().map(of).collect()
+    seen.run.nodes.iter().enumerate().map(node_figures).collect()
 }
 
 /// What limited how many pairs, the most frequent first, with the readings of the median one.
 fn limit_counts(pairs: &[&NetPairFigures]) -> Vec<NetLimitCount> {
-    let mut of: BTreeMap<NetLimitedBy, Vec<&NetPairFigures>> = BTreeMap::new();
+    let mut count_by_limit: BTreeMap<NetLimitedBy, Vec<&NetPairFigures>> = BTreeMap::new();
     for pair in pairs {
         if let Some(limit) = &pair.limit {
-            of.entry(limit.by).or_default().push(pair);
+            count_by_limit.entry(limit.by).or_default().push(pair);
         }
     }
     let mean = |pair: &&NetPairFigures| pair.per_s.map_or(0.0, |rate| rate.mean);
-    let counted = of.into_iter().filter_map(|(by, mut pairs)| {
+    let counted = count_by_limit.into_iter().filter_map(|(by, mut pairs)| {
         pairs.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
         let limit = pairs[pairs.len() / 2].limit.as_ref()?;
         let count = u32::try_from(pairs.len()).unwrap_or(u32::MAX);

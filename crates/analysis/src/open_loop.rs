@@ -7,7 +7,7 @@ use linerate_record::slo::{LatencyBound, Slo};
 use linerate_record::units::{count, grouped, percent, percent_range};
 
 use crate::estimate;
-use crate::slo::{self, BoundVerdict, RateSearchLimits, RateSearchOutcome, RateVisit, ShareOver};
+use crate::slo::{self, BoundVerdict, ExceedanceShare, RateSearchLimits, RateSearchOutcome, RateVisit};
 use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
 
 /// Share of the rate asked for, or of what was due, from which it counts as reached.
@@ -39,9 +39,9 @@ pub fn warmup_ms(duration_ms: u64) -> u64 {
 }
 
 /// What an open loop is judged by.
-pub struct Measuring<'a> {
+pub struct OpenLoopInput<'a> {
     /// Requests per second that were asked for.
-    pub asked_per_s: f64,
+    pub requested_per_s: f64,
     /// Whether they fell due at random, and not evenly.
     pub at_random: bool,
     /// The last interval of the warm-up.
@@ -57,13 +57,13 @@ pub struct Measuring<'a> {
 pub(crate) fn figures(
     spec: &PointSpec,
     slo: Option<&Slo>,
-    of: &Measuring<'_>,
+    of: &OpenLoopInput<'_>,
     (ttfb, total): (Latency, Latency),
 ) -> Result<Option<OpenLoop>, DecodeError> {
     if spec.rate_per_s.is_none() {
         return Ok(None);
     }
-    let (measured, asked_per_s) = (of.measured, of.asked_per_s);
+    let (measured, requested_per_s) = (of.measured, of.requested_per_s);
     let of_intervals: Vec<_> = measured.iter().filter_map(|i| i.open.as_ref()).collect();
     let (Some(first), Some(last)) = (of_intervals.first(), of_intervals.last()) else { return Ok(None) };
     let mut late = histogram::empty();
@@ -76,7 +76,7 @@ pub(crate) fn figures(
     }
     let outstanding = |backlog: u64, in_flight: u32| backlog + u64::from(in_flight);
     Ok(Some(OpenLoop {
-        asked_per_s,
+        requested_per_s,
         at_random: of.at_random,
         due: of_intervals.iter().map(|o| o.due).sum(),
         bounds,
@@ -99,7 +99,7 @@ pub(crate) fn figures(
 ///
 /// # Errors
 /// [`DecodeError`] where a histogram is damaged.
-pub fn bound_figures(bound: LatencyBound, of: &Measuring<'_>) -> Result<BoundFigures, DecodeError> {
+pub fn bound_figures(bound: LatencyBound, of: &OpenLoopInput<'_>) -> Result<BoundFigures, DecodeError> {
     let mut of_intervals = Vec::new();
     let mut older_before = of.before.map_or(Ok(Some(0)), |i| older(i, bound))?;
     for interval in of.measured {
@@ -127,7 +127,7 @@ pub fn bound_figures(bound: LatencyBound, of: &Measuring<'_>) -> Result<BoundFig
         *last = (last.0.saturating_add(growth), last.1.saturating_add(growth));
     }
     let (count, over) = of_intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
-    let share = ShareOver::of_intervals(&of_intervals);
+    let share = ExceedanceShare::of_intervals(&of_intervals);
     let (allowed, share_95) = (bound.share_over(), share.interval(0.95));
     let is_reached = is_reached(of);
     Ok(BoundFigures {
@@ -145,13 +145,13 @@ pub fn bound_figures(bound: LatencyBound, of: &Measuring<'_>) -> Result<BoundFig
 }
 
 /// Requests that ended in each interval, well or not.
-fn ended<'a>(of: &Measuring<'a>) -> impl Iterator<Item = u64> + use<'a> {
+fn ended<'a>(of: &OpenLoopInput<'a>) -> impl Iterator<Item = u64> + use<'a> {
     of.measured.iter().map(|i| i.rows.iter().map(|r| r.requests + r.errors.values().sum::<u64>()).sum())
 }
 
 /// By how many requests what ended may fall short of what was asked by chance: by what falls due at random, and by what
 /// a pause at the end of a point holds up, of which the scatter of what ended in each interval knows.
-fn short_by_chance(of: &Measuring<'_>) -> f64 {
+fn short_by_chance(of: &OpenLoopInput<'_>) -> f64 {
     let due: u64 = of.measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum();
     let per_interval: Vec<f64> = ended(of).map(|n| n as f64).collect();
     let half = estimate::mean_with_interval(&per_interval).half_width_95.unwrap_or(0.0);
@@ -160,10 +160,10 @@ fn short_by_chance(of: &Measuring<'_>) -> f64 {
 }
 
 /// Whether as many requests ended as were asked for, but for what chance explains.
-fn is_reached(of: &Measuring<'_>) -> bool {
+fn is_reached(of: &OpenLoopInput<'_>) -> bool {
     let spent_s = of.measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
-    let asked = of.asked_per_s * spent_s;
-    ended(of).sum::<u64>() as f64 >= RATE_REACHED * asked - short_by_chance(of)
+    let requested = of.requested_per_s * spent_s;
+    ended(of).sum::<u64>() as f64 >= RATE_REACHED * requested - short_by_chance(of)
 }
 
 /// Requests that have been outstanding for longer than the bound at the end of an interval, where that is known.
@@ -180,13 +180,13 @@ fn outstanding(interval: Option<&&Interval>) -> u64 {
 
 /// What a point tells the search for the highest rate; `None` for one of a closed loop, or without `--slo`.
 #[must_use]
-pub fn visit_of(point: &Point) -> Option<RateVisit> {
+pub fn rate_visit(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
     let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
     let share =
-        |b: &BoundFigures| ShareOver { count: b.count, over: b.over, effective: b.effective, freedom: b.freedom };
+        |b: &BoundFigures| ExceedanceShare { count: b.count, over: b.over, effective: b.effective, freedom: b.freedom };
     Some(RateVisit {
-        rate_per_s: open.asked_per_s,
+        rate_per_s: open.requested_per_s,
         achieved_per_s: point.requests_per_s.mean + failed_per_s,
         shares: open.bounds.iter().map(share).collect(),
         chance: open.short_by_chance,
@@ -212,12 +212,13 @@ pub fn limits(slo: &Slo, search: &RateSearchSpec, point_ms: u64) -> RateSearchLi
 
 /// The highest rate that the points of a series tell, and in each of its points what the search says of the bounds at
 /// that rate, so that rows and answer follow one rule; nothing where no rate was searched.
-pub(crate) fn judge(series: &mut Series, asked: &LoadRequest) {
-    let visits: Vec<RateVisit> = series.points.iter().filter_map(visit_of).collect();
-    let Some((slo, search)) = asked.slo.as_ref().zip(asked.rate_search.as_ref()).filter(|_| !visits.is_empty()) else {
+pub(crate) fn judge(series: &mut Series, requested: &LoadRequest) {
+    let visits: Vec<RateVisit> = series.points.iter().filter_map(rate_visit).collect();
+    let Some((slo, search)) = requested.slo.as_ref().zip(requested.rate_search.as_ref()).filter(|_| !visits.is_empty())
+    else {
         return;
     };
-    let limits = limits(slo, search, asked.duration_ms);
+    let limits = limits(slo, search, requested.duration_ms);
     let points: Vec<&mut Point> = series.points.iter_mut().collect();
     tell(points, &visits, &limits);
     series.sustained = Some(slo::judge(&visits, &limits));
@@ -228,7 +229,7 @@ fn tell(points: Vec<&mut Point>, visits: &[RateVisit], limits: &RateSearchLimits
     let of_rates = slo::verdicts(visits, limits);
     for open in points.into_iter().filter_map(|point| point.open.as_mut()) {
         let reported =
-            of_rates.iter().find(|(rate, _)| *rate == open.asked_per_s).map_or(&[][..], |(_, reported)| reported);
+            of_rates.iter().find(|(rate, _)| *rate == open.requested_per_s).map_or(&[][..], |(_, reported)| reported);
         for (bound, (verdict, of_rate)) in open.bounds.iter_mut().zip(reported) {
             (bound.verdict, bound.of_rate) = (*verdict, Some(*of_rate));
         }
@@ -253,8 +254,8 @@ fn longer(bound: &BoundFigures) -> Option<f64> {
 }
 
 /// That bounds were missed, or kept without a proof: by each rate that was asked for, or by all that a search tried.
-pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<Finding> {
-    let Some(slo) = &asked.slo else { return Vec::new() };
+pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> Vec<Finding> {
+    let Some(slo) = &requested.slo else { return Vec::new() };
     let bounds = |p: &Point| p.open.clone().map_or(Vec::new(), |open| open.bounds);
     let finding = |point: &Point, claim| Finding {
         kind: FindingKind::SloMissed,
@@ -265,7 +266,7 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
         evidence: evidence(point),
         remedy: "find the time on the timeline and what the target did then, or lower the rate".into(),
     };
-    let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.asked_per_s);
+    let rate = |p: &Point| p.open.as_ref().map_or(0.0, |open| open.requested_per_s);
     let reported = |p: &Point, lowest: &str| {
         let rate = count(rate(p));
         match p.open.as_ref()?.verdict()? {
@@ -289,12 +290,18 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
             let claim = |up_to| {
                 format!("{slo} is not shown to hold at any rate{below}; it seems to hold up to {up_to}/s ({label})")
             };
-            let of = |leaning: &Point| Finding {
+            let doubt_finding = |leaning: &Point| Finding {
                 kind: FindingKind::SloInDoubt,
                 remedy: in_doubt(&bounds(leaning)),
                 ..finding(leaning, claim(count(rate(leaning))))
             };
-            series.points.iter().find(|p| Some(rate(p)) == sustained.rate_per_s).map(of).into_iter().collect()
+            series
+                .points
+                .iter()
+                .find(|p| Some(rate(p)) == sustained.rate_per_s)
+                .map(doubt_finding)
+                .into_iter()
+                .collect()
         }
         Some(_) => Vec::new(),
         None => series.points.iter().filter_map(|p| reported(p, "")).collect(),
@@ -302,11 +309,11 @@ pub(crate) fn missed(label: &str, series: &Series, asked: &LoadRequest) -> Vec<F
 }
 
 /// That a rate is shown to miss and a higher one to hold, with both figures.
-pub(crate) fn contradicted(label: &str, series: &Series, asked: &LoadRequest) -> Option<Finding> {
-    let (sustained, slo) = (series.sustained.as_ref()?, asked.slo.as_ref()?);
+pub(crate) fn contradicted(label: &str, series: &Series, requested: &LoadRequest) -> Option<Finding> {
+    let (sustained, slo) = (series.sustained.as_ref()?, requested.slo.as_ref()?);
     let (misses, holds) = (sustained.misses_per_s?, sustained.holds_above_per_s?);
     let at = |rate: f64| {
-        let is_at = |p: &&Point| p.open.as_ref().is_some_and(|open| open.asked_per_s == rate);
+        let is_at = |p: &&Point| p.open.as_ref().is_some_and(|open| open.requested_per_s == rate);
         series.points.iter().filter(is_at).collect::<Vec<&Point>>()
     };
     let (below, above) = (at(misses), at(holds));
@@ -364,16 +371,16 @@ fn fell_behind(open: &OpenLoop) -> bool {
 /// The verdict on a point that reached the rate asked for: by the user, or by the search. What was due is what the
 /// schedule had in the time that was measured: of few requests, one more or less than the rate times that time is much.
 /// Those in flight at the end were due and are on their way; whether they grow in number is looked at apart.
-pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
+pub(crate) fn limit(best: &Point, requested: &LoadRequest) -> Option<SeriesLimit> {
     let open = best.open.as_ref().filter(|open| open.due > 0)?;
     let in_flight = open.outstanding_last.saturating_sub(open.backlog);
     let is_kept = (best.requests.saturating_add(in_flight)) as f64 >= RATE_REACHED * open.due as f64;
     if !is_kept || fell_behind(open) {
         return None;
     }
-    let rate = count(open.asked_per_s);
-    let searched = asked.rate_search.as_ref().and(asked.slo.as_ref());
-    let (claim, remedy) = match (searched, &asked.slo, open.verdict()) {
+    let rate = count(open.requested_per_s);
+    let searched = requested.rate_search.as_ref().and(requested.slo.as_ref());
+    let (claim, remedy) = match (searched, &requested.slo, open.verdict()) {
         (Some(slo), _, verdict) => (searched_to(slo, &rate, verdict), WITHOUT_SLO),
         (None, Some(slo), Some(BoundVerdict::Missed)) => {
             let remedy = "give a lower --rate, or drop it: --slo then searches for the highest rate at which it holds";
@@ -394,7 +401,7 @@ pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
         }
     };
     Some(SeriesLimit {
-        bound: Bottleneck::AskedRate,
+        bound: Bottleneck::RequestedRate,
         claim,
         evidence: format!(
             "{} of the {} that were due were answered, {in_flight} were in flight and {} waiting at the end",
@@ -431,7 +438,7 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
         evidence,
         remedy: remedy.to_owned(),
     };
-    let rate = count(open.asked_per_s);
+    let rate = count(open.requested_per_s);
     let mut found = Vec::new();
     if fell_behind(open) {
         let busy_share = point.client_busy.unwrap_or(0.0);

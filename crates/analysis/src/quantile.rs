@@ -16,14 +16,14 @@ pub(crate) struct Quantile {
     /// The latency.
     pub(crate) at_ns: u64,
     /// What its logarithm varies by, where there is enough data to say. The mean of it is 0.
-    pub(crate) spread: Result<Mean, Shortage>,
+    pub(crate) spread: Result<Mean, InsufficientSamples>,
     /// Requests that it is of.
     pub(crate) requests: u64,
 }
 
 /// Why there is too little data to say what a quantile varies by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shortage {
+pub(crate) enum InsufficientSamples {
     /// Fewer intervals than [`long_run::VALUES_MIN`].
     Intervals,
     /// Fewer requests than about this many.
@@ -33,7 +33,7 @@ pub(crate) enum Shortage {
 /// Quantiles of `merged`, which holds the rows of `intervals`. How far the share of requests below one varies from
 /// interval to interval is known as that of any mean is; the latencies at which the distribution reaches that much less
 /// and more are its standard error (Woodruff, JASA 47, 1952). No quantile of a few requests is ever taken.
-pub(crate) fn of<const N: usize>(
+pub(crate) fn quantiles<const N: usize>(
     merged: &Latencies,
     intervals: &[Vec<&IntervalRow>],
     q: [f64; N],
@@ -98,8 +98,8 @@ fn interval_95(merged: &Latencies, q: f64, off: &[f64]) -> Option<[u64; 2]> {
 /// Standard errors of its share that lie between a quantile and either end of the distribution.
 const ERRORS_TO_ENDS: f64 = 2.0;
 
-fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Result<Mean, Shortage> {
-    let share = long_run::mean(residuals).ok_or(Shortage::Intervals)?;
+fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Result<Mean, InsufficientSamples> {
+    let share = long_run::mean(residuals).ok_or(InsufficientSamples::Intervals)?;
     // Errors become less with the root of the requests. What is whole but for rounding stays whole.
     let needed = |error: f64, of: f64| {
         let enough = of * (ERRORS_TO_ENDS * error / q.min(1.0 - q)).powi(2);
@@ -107,13 +107,13 @@ fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Resul
     };
     let of_one = (q * (1.0 - q)).sqrt();
     if requests == 0 {
-        return Err(Shortage::Requests(needed(of_one, 1.0)));
+        return Err(InsufficientSamples::Requests(needed(of_one, 1.0)));
     }
     let (per_interval, of) = (requests as f64 / residuals.len() as f64, requests as f64);
     // No fewer than independent requests would give.
     let error = (share.variance.sqrt() / per_interval).max(of_one / of.sqrt());
     if q + ERRORS_TO_ENDS * error >= 1.0 || q - ERRORS_TO_ENDS * error <= 0.0 {
-        return Err(Shortage::Requests(needed(error, of).max(requests + 1)));
+        return Err(InsufficientSamples::Requests(needed(error, of).max(requests + 1)));
     }
     let log_at = |q: f64| (merged.value_at_quantile(q).max(1) as f64).ln();
     let half = (log_at(q + error) - log_at(q - error)) / 2.0;
@@ -162,13 +162,17 @@ mod tests {
     fn a_quantile_of_too_little_data_says_what_it_takes() {
         let all = intervals(5, 1, 1.0).remove(0);
         let spread = |residuals: &[f64], requests| spread(&all, 0.99, residuals, requests).map(|_| ());
-        assert_eq!(spread(&[0.0; 7], 10_000), Err(Shortage::Intervals));
-        assert_eq!(spread(&[0.0; 8], 0), Err(Shortage::Requests(397)));
-        assert_eq!(spread(&[0.0; 8], 300), Err(Shortage::Requests(397)));
+        assert_eq!(spread(&[0.0; 7], 10_000), Err(InsufficientSamples::Intervals));
+        assert_eq!(spread(&[0.0; 8], 0), Err(InsufficientSamples::Requests(397)));
+        assert_eq!(spread(&[0.0; 8], 300), Err(InsufficientSamples::Requests(397)));
         assert_eq!(spread(&[0.0; 8], 400), Ok(()));
         // Slow requests that come together are worth fewer.
         let together = [20.0, 20.0, 20.0, 20.0, -20.0, -20.0, -20.0, -20.0];
-        assert!(matches!(spread(&together, 1_000), Err(Shortage::Requests(4_000..))), "{:?}", spread(&together, 1_000));
+        assert!(
+            matches!(spread(&together, 1_000), Err(InsufficientSamples::Requests(4_000..))),
+            "{:?}",
+            spread(&together, 1_000)
+        );
     }
 
     #[test]

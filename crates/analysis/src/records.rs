@@ -1,7 +1,7 @@
 //! The records of a run, as its folder has them.
 
+mod plausibility;
 mod settled;
-mod sound;
 
 use linerate_record::canary::CanaryLine;
 use linerate_record::finding::Finding;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 mod share;
 
-pub use share::{RateShare, ShareOver, shown};
+pub use share::{ExceedanceShare, RateExceedance, shown};
 use share::{clumped, clumping};
 
 /// How sure the interval of a share is by which a search judges a rate, since it looks at many.
@@ -94,7 +94,7 @@ pub struct RateVisit {
     /// Requests per second that ended.
     pub achieved_per_s: f64,
     /// For each bound, the requests whose fate is known and those of them that took longer from their intended start.
-    pub shares: Vec<ShareOver>,
+    pub shares: Vec<ExceedanceShare>,
     /// By how many requests what ended may fall short of what was asked by chance: [`chance`].
     pub chance: f64,
     /// Time that the point took, warm-up included, in milliseconds.
@@ -170,7 +170,7 @@ pub fn together(verdicts: impl IntoIterator<Item = BoundVerdict>) -> BoundVerdic
 struct Level {
     rate: f64,
     /// Of each bound, and of all together.
-    bounds: Vec<(BoundVerdict, RateShare)>,
+    bounds: Vec<(BoundVerdict, RateExceedance)>,
     verdict: BoundVerdict,
     /// Share over the bound, as a multiple of that allowed; of several bounds the largest.
     exceeds: f64,
@@ -198,8 +198,8 @@ impl RateSearch {
         let levels = levels(&self.visits, &self.limits.shares_over);
         let left = self.limits.budget_ms.saturating_sub(self.visits.iter().map(|v| v.spent_ms).sum());
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 2;
-        let asked = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
-        match asked {
+        let requested = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
+        match requested {
             Some(rate_per_s) => RateSearchStep::Measure(RateProbe {
                 rate_per_s,
                 requests: (OVER_EXPECTED / self.limits.shares_over.iter().copied().fold(1.0, f64::min)) as u64,
@@ -268,7 +268,7 @@ pub fn judge(visits: &[RateVisit], limits: &RateSearchLimits) -> RateSearchResul
 /// What points of any rates tell of each bound at each rate, by rising rates: what [`judge`] judges by, with the
 /// interval from which each verdict follows.
 #[must_use]
-pub fn verdicts(visits: &[RateVisit], limits: &RateSearchLimits) -> Vec<(f64, Vec<(BoundVerdict, RateShare)>)> {
+pub fn verdicts(visits: &[RateVisit], limits: &RateSearchLimits) -> Vec<(f64, Vec<(BoundVerdict, RateExceedance)>)> {
     levels(visits, &limits.shares_over).into_iter().map(|level| (level.rate, level.bounds)).collect()
 }
 
@@ -309,10 +309,10 @@ fn level(rate: f64, at: &[&RateVisit], shares_over: &[f64], clumpings: &[f64]) -
     let points = u32::try_from(at.len()).unwrap_or(u32::MAX);
     let (mut bounds, mut exceeds) = (Vec::new(), if is_reached { 0.0_f64 } else { f64::INFINITY });
     for (bound, (&allowed, &clumping)) in shares_over.iter().zip(clumpings).enumerate() {
-        let each: Vec<ShareOver> =
+        let each: Vec<ExceedanceShare> =
             at.iter().filter_map(|v| v.shares.get(bound)).map(|share| clumped(share, clumping)).collect();
-        let all = ShareOver::together(&each);
-        let of_rate = RateShare { points, share: all.share(), share_99: all.interval(SURE) };
+        let all = ExceedanceShare::together(&each);
+        let of_rate = RateExceedance { points, share: all.share(), share_99: all.interval(SURE) };
         exceeds = exceeds.max(if all.count > 0 { all.share() / allowed } else { f64::INFINITY });
         bounds.push((shown(of_rate.share_99, allowed, is_reached), of_rate));
     }

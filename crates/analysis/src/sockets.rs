@@ -57,7 +57,7 @@ pub fn join(machines: &[(String, SocketsSeen)]) -> Vec<SocketRead> {
 
 /// What is remarkable about what a machine saw, in sentences.
 #[must_use]
-pub fn remarks(machine: &str, seen: &SocketsSeen, asked_ms: u64) -> Vec<String> {
+pub fn remarks(machine: &str, seen: &SocketsSeen, requested_ms: u64) -> Vec<String> {
     let mut all = Vec::new();
     if seen.left_out > 0 {
         let left_out = grouped(seen.left_out);
@@ -67,12 +67,12 @@ pub fn remarks(machine: &str, seen: &SocketsSeen, asked_ms: u64) -> Vec<String> 
         all.push(format!("{machine} has more sockets than it tells one by one: whose they are is known of some alone"));
     }
     // A look may be late by a little where a machine is busy.
-    if asked_ms > 0 && seen.interval_ms > 2 * asked_ms {
+    if requested_ms > 0 && seen.interval_ms > 2 * requested_ms {
         let shown = |ms: u64| duration_ns(ms as f64 * 1e6);
         all.push(format!(
             "sockets of {machine} were looked at up to {} apart instead of {}: it has {}, and looks are to cost little",
             shown(seen.interval_ms),
-            shown(asked_ms),
+            shown(requested_ms),
             grouped(u64::from(seen.sockets))
         ));
     }

@@ -14,7 +14,7 @@ const PERIODS: u64 = 3;
 const HALVES_CONTINUED: u64 = 3;
 
 /// Readings, and how far apart they usually are.
-pub(crate) struct Gaps<'a> {
+pub(crate) struct ReadingGaps<'a> {
     readings: &'a [Reading],
     period_ms: u64,
 }
@@ -33,12 +33,12 @@ impl Standstill {
     }
 }
 
-impl<'a> Gaps<'a> {
+impl<'a> ReadingGaps<'a> {
     /// The gaps between the readings of one process.
-    pub(crate) fn of(readings: &'a [Reading]) -> Self {
+    pub(crate) fn between(readings: &'a [Reading]) -> Self {
         let mut gaps: Vec<u64> = (1..readings.len()).map(|n| gap_ms(readings, n)).collect();
         gaps.sort_unstable();
-        Gaps { readings, period_ms: gaps.get(gaps.len() / 2).copied().unwrap_or(0).max(1_000) }
+        ReadingGaps { readings, period_ms: gaps.get(gaps.len() / 2).copied().unwrap_or(0).max(1_000) }
     }
 
     /// The longest, in milliseconds.
@@ -59,8 +59,9 @@ impl<'a> Gaps<'a> {
         all.extend((1..self.readings.len()).filter(is_long));
         all.sort_unstable();
         all.dedup();
-        let of = |n: usize| Standstill { from_ms: self.readings[n - 1].at_ms, to_ms: self.readings[n].at_ms };
-        all.into_iter().map(of).collect()
+        let standstill_at =
+            |n: usize| Standstill { from_ms: self.readings[n - 1].at_ms, to_ms: self.readings[n].at_ms };
+        all.into_iter().map(standstill_at).collect()
     }
 
     /// The readings that came late of a SIGCONT that reading `n` tells of. A reading may be taken before the signal is
@@ -82,18 +83,18 @@ mod tests {
 
     #[test]
     fn a_standstill_lies_between_two_readings_that_are_too_far_apart() {
-        let of = |seconds: &[u64], continued: u64| {
+        let standstills_in = |seconds: &[u64], continued: u64| {
             let reading = |s: &u64| Reading { at_ms: s * 1_000, continued: *s == continued, ..Reading::default() };
             let readings: Vec<Reading> = seconds.iter().map(reading).collect();
-            Gaps::of(&readings).standstills().iter().map(|s| (s.from_ms, s.to_ms)).collect::<Vec<_>>()
+            ReadingGaps::between(&readings).standstills().iter().map(|s| (s.from_ms, s.to_ms)).collect::<Vec<_>>()
         };
         let frozen: Vec<u64> = (0..10).chain(14..30).collect();
-        assert_eq!(of(&frozen, 0), [(9_000, 14_000)]);
+        assert_eq!(standstills_in(&frozen, 0), [(9_000, 14_000)]);
         let late: Vec<u64> = (0..10).chain(11..30).collect();
         for (continued, expected) in [(0, &[][..]), (11, &[(9_000, 11_000)]), (12, &[(9_000, 11_000)]), (20, &[])] {
-            assert_eq!(of(&late, continued), expected, "{continued}");
+            assert_eq!(standstills_in(&late, continued), expected, "{continued}");
         }
-        assert!(of(&[], 0).is_empty() && of(&[3], 3).is_empty());
+        assert!(standstills_in(&[], 0).is_empty() && standstills_in(&[3], 3).is_empty());
         let span = Standstill { from_ms: 9_000, to_ms: 11_000 };
         for (from_ms, is_in) in [(8_900, false), (8_950, true), (10_950, true), (11_000, false)] {
             let interval = Interval { from_ms, to_ms: from_ms + 100, ..Interval::default() };

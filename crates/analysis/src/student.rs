@@ -54,9 +54,9 @@ pub(crate) fn regularized_beta(x: f64, a: f64, b: f64) -> f64 {
     for i in 1..500 {
         let m = f64::from(i);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let outlier = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
         let before = fraction;
-        for term in [even, odd] {
+        for term in [even, outlier] {
             d = 1.0 / nonzero(1.0 + term * d);
             c = nonzero(1.0 + term / c);
             fraction *= c * d;

@@ -10,7 +10,7 @@ const NONE_ENDED: &str = "no request was answered in the time measured";
 
 /// One threshold and one series that it is of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Held {
+pub struct ThresholdResult {
     /// The series' place in the view.
     pub series: usize,
     /// The threshold, as it was written.
@@ -27,23 +27,23 @@ pub struct Held {
 ///
 /// # Errors
 /// A threshold of no series of this run: it would never fail.
-pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &'t Threshold> {
+pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<ThresholdResult>, &'t Threshold> {
     let mut all = Vec::new();
     for threshold in thresholds {
         let before = all.len();
         for (number, series) in view.series.iter().enumerate() {
             let name = series.workload.kind();
-            let is_its = threshold.workload.as_ref().is_none_or(|asked| asked == name);
+            let is_its = threshold.workload.as_ref().is_none_or(|requested| requested == name);
             if let Some((missed, reported)) = of_series(series, threshold.fails).filter(|_| is_its) {
                 if is_beaten(view, number, threshold.fails) {
                     continue;
                 }
-                all.push(Held { series: number, threshold: threshold.to_string(), missed, reported });
+                all.push(ThresholdResult { series: number, threshold: threshold.to_string(), missed, reported });
             }
         }
         if view.series.is_empty() {
             let reported = "nothing was measured".to_owned();
-            all.push(Held { series: 0, threshold: threshold.to_string(), missed: true, reported });
+            all.push(ThresholdResult { series: 0, threshold: threshold.to_string(), missed: true, reported });
         }
         if all.len() == before {
             return Err(threshold);
@@ -55,7 +55,7 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
 /// Whether another number of clients gave the same more throughput, which is what a bound of that is held against.
 fn is_beaten(view: &View, number: usize, fails: Fails) -> bool {
     let (Fails::ThroughputBelow(bound), series) = (fails, &view.series[number]) else { return false };
-    let measure = measure_of(bound).0;
+    let measure = measure_and_bound(bound).0;
     let best = |series: &Series| series.best_point().map(|point| best_mean(series, point, measure));
     let Some(own) = best(series).filter(|_| series.clients.is_some()) else { return false };
     let is_better = |(place, other): (usize, &Series)| {
@@ -85,7 +85,7 @@ fn of_series(series: &Series, fails: Fails) -> Option<(bool, String)> {
 }
 
 fn throughput(series: &Series, point: &Point, bound: Rate) -> (bool, String) {
-    let (measure, bound) = measure_of(bound);
+    let (measure, bound) = measure_and_bound(bound);
     let mean = best_mean(series, point, measure);
     let reported = match measure {
         Measure::Bytes => bytes_per_s_iec(mean),
@@ -94,7 +94,7 @@ fn throughput(series: &Series, point: &Point, bound: Rate) -> (bool, String) {
     (mean.is_nan() || mean < bound, format!("the best throughput was {reported}"))
 }
 
-const fn measure_of(bound: Rate) -> (Measure, f64) {
+const fn measure_and_bound(bound: Rate) -> (Measure, f64) {
     match bound {
         Rate::Bytes(bound) => (Measure::Bytes, bound),
         Rate::Requests(bound) => (Measure::Requests, bound),

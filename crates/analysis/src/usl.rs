@@ -40,7 +40,7 @@ pub struct Range {
 
 /// The law, fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
+pub struct UslFitResult {
     /// Throughput of one request at a time, per second.
     pub lambda_per_s: Range,
     /// Contention.
@@ -61,7 +61,7 @@ pub struct Fit {
 
 /// Why no law was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum NoFitReason {
     /// Fewer than [`POINTS_MIN`] concurrencies with a throughput and a standard error.
     #[error("{0} concurrencies with a throughput and its error, and a fit takes {POINTS_MIN}: measure more")]
     TooFew(usize),
@@ -71,27 +71,27 @@ pub enum Unfit {
 /// randomness is that of `seed`.
 ///
 /// # Errors
-/// [`Unfit`] where the points are too few.
-pub fn fit(points: &[UslPoint], seed: u64) -> Result<Fit, Unfit> {
+/// [`NoFitReason`] where the points are too few.
+pub fn fit(points: &[UslPoint], seed: u64) -> Result<UslFitResult, NoFitReason> {
     let usable = |p: &&UslPoint| p.concurrency > 0 && p.throughput > 0.0 && p.error > 0.0;
     let mut points: Vec<UslPoint> = points.iter().filter(usable).copied().collect();
     points.sort_by_key(|p| p.concurrency);
     let mut concurrencies: Vec<u32> = points.iter().map(|p| p.concurrency).collect();
     concurrencies.dedup();
     if concurrencies.len() < POINTS_MIN {
-        return Err(Unfit::TooFew(concurrencies.len()));
+        return Err(NoFitReason::TooFew(concurrencies.len()));
     }
     let law = least_squares(&points);
     let resamples = resample(&points, &law, seed);
-    let range = |value: f64, of: &dyn Fn(&UslFit) -> f64| {
-        let (low, high) = percentiles(&resamples, of);
+    let range = |value: f64, extract: &dyn Fn(&UslFit) -> f64| {
+        let (low, high) = percentiles(&resamples, extract);
         Range { value, low: low.min(value), high: Some(high.max(value)) }
     };
     let chi_square = law.chi_square(&points);
     let degrees = u32::try_from(points.len() - 3).unwrap_or(u32::MAX);
     let peak = peak(&law, &resamples);
     let highest = concurrencies.last().copied().unwrap_or(0);
-    Ok(Fit {
+    Ok(UslFitResult {
         lambda_per_s: range(law.lambda, &|l| l.lambda),
         sigma: range(law.sigma, &|l| l.sigma),
         kappa: range(law.kappa, &|l| l.kappa),
@@ -213,8 +213,8 @@ fn resample(points: &[UslPoint], law: &UslFit, seed: u64) -> Vec<UslFit> {
 }
 
 /// The 2.5 % and 97.5 % quantiles of a figure of the resamples.
-fn percentiles(laws: &[UslFit], of: &dyn Fn(&UslFit) -> f64) -> (f64, f64) {
-    let mut values: Vec<f64> = laws.iter().map(of).collect();
+fn percentiles(laws: &[UslFit], extract: &dyn Fn(&UslFit) -> f64) -> (f64, f64) {
+    let mut values: Vec<f64> = laws.iter().map(extract).collect();
     values.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
     (at(0.025), at(0.975))
@@ -307,9 +307,9 @@ mod tests {
         let flat = fit(&points((100.0, 0.2, 0.0), 0.02, 3), 3).unwrap();
         assert_eq!((flat.peak, flat.kappa.low), (None, 0.0), "{flat:?}");
         let short: Vec<UslPoint> = points((100.0, 0.05, 0.001), 0.02, 3)[..3].to_vec();
-        assert_eq!(fit(&short, 3), Err(Unfit::TooFew(3)));
+        assert_eq!(fit(&short, 3), Err(NoFitReason::TooFew(3)));
         let same = vec![short[0]; 9];
-        assert_eq!(fit(&same, 3), Err(Unfit::TooFew(1)));
+        assert_eq!(fit(&same, 3), Err(NoFitReason::TooFew(1)));
     }
 
     #[test]

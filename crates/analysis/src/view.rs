@@ -9,7 +9,7 @@ use linerate_record::finding::Finding;
 pub use linerate_record::histogram::Latency;
 use linerate_record::load::Workload;
 use linerate_record::machine::Machine;
-use linerate_record::run::{Client, LoadRequest, Op, PointSizes, StopReason, Target, Worded};
+use linerate_record::run::{Client, LoadRequest, MaybeKnown, Op, PointSizes, StopReason, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::canary::Canary;
@@ -17,22 +17,22 @@ pub use crate::estimate::Estimate;
 use crate::estimate::REACH;
 use crate::knee::{Knee, KneeVisit};
 use crate::slo::RateSearchResult;
-use crate::usl::Fit;
+use crate::usl::UslFitResult;
 
 mod clients;
 mod growth;
 mod open;
-mod predicted;
-mod sent;
+mod predicted_curve;
+mod sent_requests;
 mod summary;
 
 pub(crate) use clients::ceiling_of;
 pub use clients::{ClientFigures, ClientFull, ClientNic, ClientSpread};
 pub use growth::{Growth, GrowthPlan, PlannedClients};
-pub(crate) use open::load_of;
+pub(crate) use open::load_in_words;
 pub use open::{BoundFigures, OpenLoop};
-pub use predicted::PredictedCurve;
-pub use sent::SentRequests;
+pub use predicted_curve::PredictedCurve;
+pub use sent_requests::SentRequests;
 pub use summary::{Best, Failures, Summary, too_many_failed};
 
 /// Version of [`View`]'s JSON.
@@ -84,7 +84,8 @@ pub struct RunSummary {
     /// Length of one interval in milliseconds.
     pub interval_ms: u64,
     /// What was asked.
-    pub asked: LoadRequest,
+    #[serde(rename = "asked")]
+    pub requested: LoadRequest,
     /// What was loaded.
     pub target: Target,
     /// Where the load came from; of several clients, the first one's.
@@ -120,7 +121,7 @@ const SMALL_BODY_BYTES: f64 = 65_536.0;
 
 /// By which throughput requests are judged that ended, with so many bytes of bodies: by requests where bodies are small
 /// or absent, by bytes otherwise. `moved` says whether any bytes moved.
-pub(crate) fn measure_of(requests: u64, bytes: u64, moved: bool) -> Measure {
+pub(crate) fn headline_measure(requests: u64, bytes: u64, moved: bool) -> Measure {
     if (requests == 0 && !moved) || (bytes as f64) < SMALL_BODY_BYTES * requests as f64 {
         Measure::Requests
     } else {
@@ -132,9 +133,9 @@ pub(crate) fn measure_of(requests: u64, bytes: u64, moved: bool) -> Measure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// `get`, `put`, …, or `mixed get=45,…`.
-    pub workload: Worded<Workload>,
+    pub workload: MaybeKnown<Workload>,
     /// Object size, as asked.
-    pub size: Worded<PointSizes>,
+    pub size: MaybeKnown<PointSizes>,
     /// So many of the run's clients, the first ones, drove it; absent where their number was not varied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
@@ -173,7 +174,7 @@ pub struct Series {
 pub struct UslScaling {
     /// The law, with its uncertainty, and whether the points refuse it.
     #[serde(flatten)]
-    pub fit: Fit,
+    pub fit: UslFitResult,
     /// The law as `[concurrency, throughput]`, over the concurrencies measured; empty where the points refuse it.
     pub curve: Vec<[f64; 2]>,
 }
@@ -193,9 +194,11 @@ pub enum Bottleneck {
     /// `--max-rate`.
     RateCap,
     /// `--rate`: the target kept up with it.
-    AskedRate,
+    #[serde(rename = "asked-rate")]
+    RequestedRate,
     /// linerate rested after connections that failed, or paused because the target asked for it.
-    Rests,
+    #[serde(rename = "rests")]
+    Backoff,
     /// The target, or the way to it.
     Target,
     /// The target, or this machine's processors, which it shares: there is no reading of these.
@@ -445,9 +448,9 @@ pub struct HostFigures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientCeiling {
     /// Workload.
-    pub workload: Worded<Workload>,
+    pub workload: MaybeKnown<Workload>,
     /// Object size.
-    pub size: Worded<PointSizes>,
+    pub size: MaybeKnown<PointSizes>,
     /// So many of the run's clients drove it; absent where all did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,

@@ -6,7 +6,7 @@ use linerate_analysis::records::Records;
 use linerate_analysis::view::{ClientFull, Point, View};
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::run::{LostClient, PointLine};
-use linerate_worlds::{Fleet, FleetFolder, Upset};
+use linerate_worlds::{ClientFault, Fleet, FleetFolder};
 
 fn records(folder: &FleetFolder) -> Records {
     fn lines<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
@@ -44,8 +44,8 @@ fn assert_near(view: &View, folder: &FleetFolder, number: u32, hundredths: f64) 
 
 #[test]
 fn clients_that_begin_and_end_seconds_apart_count_while_all_are_there() {
-    let upsets = vec![Upset::Late { client: 3, ms: 2_800 }, Upset::Early { client: 9, ms: 3_700 }];
-    let fleet = Fleet { upsets, unlike: 0.0, scatter: 0.01, ..Fleet::of(&[16], 1) };
+    let client_faults = vec![ClientFault::Late { client: 3, ms: 2_800 }, ClientFault::Early { client: 9, ms: 3_700 }];
+    let fleet = Fleet { client_faults, unlike: 0.0, scatter: 0.01, ..Fleet::with_clients(&[16], 1) };
     let (view, folder) = built(&fleet);
     assert_near(&view, &folder, 0, 0.5);
     let all = point(&view, 0);
@@ -63,8 +63,8 @@ fn clients_that_begin_and_end_seconds_apart_count_while_all_are_there() {
 
 #[test]
 fn time_in_which_one_of_many_clients_still_warms_up_counts_for_none() {
-    let upsets = vec![Upset::Ramp { client: 5, ms: 6_000, share: 0.3 }];
-    let fleet = Fleet { upsets, unlike: 0.0, scatter: 0.03, warmup_ms: None, ..Fleet::of(&[56], 2) };
+    let client_faults = vec![ClientFault::Ramp { client: 5, ms: 6_000, share: 0.3 }];
+    let fleet = Fleet { client_faults, unlike: 0.0, scatter: 0.03, warmup_ms: None, ..Fleet::with_clients(&[56], 2) };
     let (view, folder) = built(&fleet);
     let all = point(&view, 0);
     // Behind what the ramp takes, the rule for the sum may cut more, at most half of the point.
@@ -73,7 +73,7 @@ fn time_in_which_one_of_many_clients_still_warms_up_counts_for_none() {
     assert!((56.0 * all.clients[5].share - 1.0).abs() < 0.03, "{:?}", all.clients[5]);
     assert!(found(&view, FindingKind::ClientSlow).is_empty(), "{:?}", view.findings);
     // Without it nothing is cut.
-    let (view, _) = built(&Fleet { upsets: Vec::new(), ..fleet.clone() });
+    let (view, _) = built(&Fleet { client_faults: Vec::new(), ..fleet.clone() });
     assert!(point(&view, 0).warmup_ms <= 1_000, "{}", point(&view, 0).warmup_ms);
     // A warm-up that was given stays.
     let (view, _) = built(&Fleet { warmup_ms: Some(1_000), ..fleet });
@@ -82,10 +82,11 @@ fn time_in_which_one_of_many_clients_still_warms_up_counts_for_none() {
 
 #[test]
 fn intervals_that_a_client_merged_are_held_against_those_of_the_others() {
-    let upsets = vec![Upset::Merged { client: 1, from: 7, intervals: 9 }, Upset::Late { client: 2, ms: 250 }];
-    let fleet = Fleet { upsets, unlike: 0.0, scatter: 0.02, ..Fleet::of(&[8], 3) };
+    let client_faults =
+        vec![ClientFault::Merged { client: 1, from: 7, intervals: 9 }, ClientFault::Late { client: 2, ms: 250 }];
+    let fleet = Fleet { client_faults, unlike: 0.0, scatter: 0.02, ..Fleet::with_clients(&[8], 3) };
     let (view, folder) = built(&fleet);
-    let (all, alone) = (point(&view, 0), built(&Fleet { upsets: Vec::new(), ..fleet }).0);
+    let (all, alone) = (point(&view, 0), built(&Fleet { client_faults: Vec::new(), ..fleet }).0);
     assert_near(&view, &folder, 0, 0.5);
     assert!(point(&alone, 0).measured_ms - all.measured_ms <= 1_000, "{}", all.measured_ms);
     let [merged, whole] = [all, point(&alone, 0)].map(|p| p.bytes_per_s.half_width_95.unwrap() / p.bytes_per_s.mean);
@@ -96,8 +97,8 @@ fn intervals_that_a_client_merged_are_held_against_those_of_the_others() {
 #[test]
 fn a_client_that_died_leaves_its_points_to_the_rest() {
     for (at_ms, driven_by, measured_ms) in [(12_000, 8, 10_000..=11_000), (1_600, 7, 16_000..=17_600)] {
-        let upsets = vec![Upset::Dies { client: 4, point: 1, at_ms }];
-        let fleet = Fleet { upsets, unlike: 0.0, scatter: 0.01, ..Fleet::of(&[4, 8, 8], 4) };
+        let client_faults = vec![ClientFault::Dies { client: 4, point: 1, at_ms }];
+        let fleet = Fleet { client_faults, unlike: 0.0, scatter: 0.01, ..Fleet::with_clients(&[4, 8, 8], 4) };
         let (view, folder) = built(&fleet);
         let died = point(&view, 1);
         assert_eq!(died.driven_by, Some(driven_by), "{at_ms}");
@@ -124,8 +125,8 @@ fn a_client_that_died_leaves_its_points_to_the_rest() {
 /// Intervals of a client arrive seconds late: it drove load until it was lost, and not until its last one ended.
 #[test]
 fn time_in_which_a_lost_client_may_still_have_driven_load_counts_for_none() {
-    let upsets = vec![Upset::Dies { client: 4, point: 1, at_ms: 1_600 }];
-    let fleet = Fleet { upsets, unlike: 0.0, scatter: 0.01, ..Fleet::of(&[4, 8, 8], 4) };
+    let client_faults = vec![ClientFault::Dies { client: 4, point: 1, at_ms: 1_600 }];
+    let fleet = Fleet { client_faults, unlike: 0.0, scatter: 0.01, ..Fleet::with_clients(&[4, 8, 8], 4) };
     let (before, folder) = built(&fleet);
     let mut known = records(&folder);
     let begun_ms = known.points.iter().find_map(|line| match line {
@@ -149,13 +150,13 @@ fn time_in_which_a_lost_client_may_still_have_driven_load_counts_for_none() {
 
 #[test]
 fn growth_ends_where_the_target_is_full() {
-    let fleet = Fleet { visits: 2, ..Fleet::of(&[7, 14, 28, 56, 112], 5) };
+    let fleet = Fleet { visits: 2, ..Fleet::with_clients(&[7, 14, 28, 56, 112], 5) };
     let (view, folder) = built(&fleet);
     assert_eq!(view.series.iter().map(|s| s.clients).collect::<Vec<_>>(), [7, 14, 28, 56, 112].map(Some));
     let [growth] = &view.growth[..] else { panic!("{:?}", view.growth) };
-    let of = &growth.verdict;
-    assert_eq!((of.outcome, of.ended_at, of.highest), (GrowthOutcome::Ended, 28, 28), "{of:?}");
-    for (at, (point, number)) in of.points.iter().zip(0..).enumerate() {
+    let verdict = &growth.verdict;
+    assert_eq!((verdict.outcome, verdict.ended_at, verdict.highest), (GrowthOutcome::Ended, 28, 28), "{verdict:?}");
+    for (at, (point, number)) in verdict.points.iter().zip(0..).enumerate() {
         assert_eq!((point.visits, point.concurrency), (2, 16 * point.clients));
         let truth = |number| folder.truth[&number];
         assert!((point.throughput.mean / truth(number) - 1.0).abs() < 0.02, "{point:?}");
@@ -164,17 +165,18 @@ fn growth_ends_where_the_target_is_full() {
             assert!(ratio.low < 1.005 * expected && 0.995 * expected < ratio.high.unwrap(), "{ratio:?} {expected}");
         }
     }
-    assert!((of.points[4].efficiency.unwrap().value - 26.0 / 112.0 / 0.95).abs() < 0.01, "{of:?}");
+    assert!((verdict.points[4].efficiency.unwrap().value - 26.0 / 112.0 / 0.95).abs() < 0.01, "{verdict:?}");
     assert!(growth.scaling.is_some());
-    let up_to = built(&Fleet { visits: 2, ..Fleet::of(&[7, 14, 28], 5) }).0;
+    let up_to = built(&Fleet { visits: 2, ..Fleet::with_clients(&[7, 14, 28], 5) }).0;
     assert_eq!(up_to.growth[0].verdict.outcome, GrowthOutcome::Rising);
-    assert!(built(&Fleet::of(&[14], 5)).0.growth.is_empty(), "one number of clients");
+    assert!(built(&Fleet::with_clients(&[14], 5)).0.growth.is_empty(), "one number of clients");
 }
 
 #[test]
 fn a_client_that_is_slower_or_whose_own_link_is_full_is_named() {
-    let upsets = vec![Upset::Link { client: 3, share: 1.0 / 3.0 }, Upset::Slow { client: 11, share: 0.7 }];
-    let fleet = Fleet { upsets, ceilings: true, ..Fleet::of(&[8, 56], 6) };
+    let client_faults =
+        vec![ClientFault::Link { client: 3, share: 1.0 / 3.0 }, ClientFault::Slow { client: 11, share: 0.7 }];
+    let fleet = Fleet { client_faults, ceilings: true, ..Fleet::with_clients(&[8, 56], 6) };
     let (view, _) = built(&fleet);
     let [slow] = found(&view, FindingKind::ClientSlow)[..] else { panic!("{:?}", view.findings) };
     assert!(slow.claim.starts_with("2 of 56 clients were slower than their peers: c003, c011"), "{slow:?}");
@@ -194,8 +196,10 @@ fn a_client_that_is_slower_or_whose_own_link_is_full_is_named() {
 
 #[test]
 fn what_is_told_of_every_client_is_one_finding() {
-    let fleet =
-        Fleet { upsets: (0..20).map(|client| Upset::Late { client, ms: 4_000 }).collect(), ..Fleet::of(&[64], 7) };
+    let fleet = Fleet {
+        client_faults: (0..20).map(|client| ClientFault::Late { client, ms: 4_000 }).collect(),
+        ..Fleet::with_clients(&[64], 7)
+    };
     let (view, _) = built(&fleet);
     let [late] = found(&view, FindingKind::ClientMissing)[..] else { panic!("{:?}", view.findings) };
     assert!(late.claim.starts_with("clients c000, c001, c002 and 17 more: "), "{late:?}");

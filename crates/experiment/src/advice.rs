@@ -1,10 +1,12 @@
 //! The profile that results: the changes that were shown to help.
 
-use linerate_record::experiment::{Decision, Design, Effect, Experiment, Remark, RemarkKind, Report, Role, Secondary};
+use linerate_record::experiment::{
+    Decision, Design, Effect, Experiment, Remark, RemarkKind, Report, Role, SecondaryMetric,
+};
 use linerate_record::knob::Change;
 
-use crate::answer::percent;
-use crate::lasting;
+use crate::long_cells;
+use crate::sentences::percent;
 
 /// How much longer the 99th percentile may come to be, at the far end of its interval, for a faster arm to be advised.
 const P99_MARGIN: f64 = 0.1;
@@ -20,7 +22,7 @@ fn is_faster(effect: &Effect) -> bool {
 /// Why an arm that was shown to be faster is not advised all the same: long cells were asked for and not run, its 99th
 /// percentile is not known to be no worse (a test of non-inferiority: the upper end of its interval), or more of its
 /// requests fail.
-pub(crate) fn unguarded(effect: &Effect, design: &Design, secondary: &[Secondary]) -> Option<Remark> {
+pub(crate) fn unguarded(effect: &Effect, design: &Design, secondary: &[SecondaryMetric]) -> Option<Remark> {
     if !is_faster(effect) {
         return None;
     }
@@ -39,7 +41,7 @@ pub(crate) fn unguarded(effect: &Effect, design: &Design, secondary: &[Secondary
         format!("more of its requests fail: {:.1} a block, where the baseline has {:.1}", row.value, row.baseline)
     });
     let is_unknown = design.lasting_ns > 0 && effect.lasting.is_none();
-    let lasting = is_unknown.then(|| lasting::NOT_LOOKED_AT.to_owned());
+    let lasting = is_unknown.then(|| long_cells::NOT_LOOKED_AT.to_owned());
     let why: Vec<String> = lasting.into_iter().chain(latency).chain(errors).collect();
     (!why.is_empty()).then(|| Remark {
         kind: RemarkKind::NotAdvised,
@@ -74,14 +76,14 @@ pub fn advice(experiment: &Experiment, report: &Report) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::{design, tests::asked};
+    use crate::design::{design, tests::requested};
     use crate::state;
-    use linerate_record::experiment::{BaselineLoad, EXPERIMENT_SCHEMA, Means};
-    use linerate_record::knob::{Scope, SettingPlace, Space, TakesEffect};
+    use linerate_record::experiment::{ArmSetup, BaselineLoad, EXPERIMENT_SCHEMA};
+    use linerate_record::knob::{Scope, SettingId, Space, TakesEffect};
 
     fn change(new: &str) -> Change {
         Change {
-            place: SettingPlace { knob: "net.ipv4.tcp_rmem".to_owned(), device: None, space: Space::Host },
+            place: SettingId { knob: "net.ipv4.tcp_rmem".to_owned(), device: None, space: Space::Host },
             prior: "1".to_owned(),
             new: new.to_owned(),
             scope: Scope::NetworkNamespace,
@@ -95,16 +97,16 @@ mod tests {
     fn of_two_values_that_help_the_better_is_advised_and_none_whose_latency_or_errors_may_pay_for_it() {
         let design = design(&crate::design::DesignRequest {
             trials: vec!["4".to_owned(), "8".to_owned(), "16".to_owned()],
-            ..asked()
+            ..requested()
         })
         .unwrap();
-        let means = |value: &str| Means { changes: vec![change(value)], ..Means::default() };
+        let means = |value: &str| ArmSetup { changes: vec![change(value)], ..ArmSetup::default() };
         let experiment = Experiment {
             schema: EXPERIMENT_SCHEMA,
             id: "1".to_owned(),
             linerate_version: String::new(),
             started_unix_ms: 0,
-            means: vec![Means::default(), Means::default(), means("4"), means("8"), means("16")],
+            means: vec![ArmSetup::default(), ArmSetup::default(), means("4"), means("8"), means("16")],
             design: design.clone(),
             not_tested: Vec::new(),
             notes: Vec::new(),
@@ -117,14 +119,14 @@ mod tests {
             spaces: Vec::new(),
             fleet: None,
         };
-        let mut report = crate::steps::report(&state::begin(design));
+        let mut report = crate::protocol::report(&state::begin(design));
         for (effect, (share, decision)) in
             report.effects.iter_mut().zip([(0.1, Decision::Shown), (0.3, Decision::Shown), (-0.5, Decision::Shown)])
         {
             (effect.share, effect.decision) = (Some(share), decision);
         }
         assert_eq!(advice(&experiment, &report), [], "nothing is known of the latency");
-        let row = |arm: &str, figure: &str, high: Option<f64>| Secondary {
+        let row = |arm: &str, figure: &str, high: Option<f64>| SecondaryMetric {
             arm: arm.to_owned(),
             figure: figure.to_owned(),
             blocks: 9,
@@ -155,9 +157,9 @@ mod tests {
             let reported = unguarded(&guarded.effects[1], &guarded.design, &guarded.secondary).expect("it is told");
             assert!(reported.sentence.starts_with("faster, and not advised: "), "{reported:?}");
         }
-        let mut asked_for = report.clone();
-        asked_for.design.lasting_ns = 1;
-        assert_eq!(advice(&experiment, &asked_for), [], "it was not looked at whether they last");
+        let mut requested_for = report.clone();
+        requested_for.design.lasting_ns = 1;
+        assert_eq!(advice(&experiment, &requested_for), [], "it was not looked at whether they last");
         for decision in [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::ExcludesBlocks] {
             let mut voided = report.clone();
             voided.effects.iter_mut().for_each(|effect| effect.decision = decision);

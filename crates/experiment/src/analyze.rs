@@ -13,13 +13,13 @@ use linerate_record::experiment::{
 };
 use linerate_record::units::bits_per_s;
 
-use crate::answer::{self, ExperimentalUnit};
-use crate::groups::{self, arrangements};
-use crate::missing::{ConcurrencyRows, lacking};
-use crate::positions::{self, PlaceOrder};
+use crate::missing_data::{ConcurrencyRows, lacking};
+use crate::permutation_test::{self, arrangements};
 use crate::randomisation::{interval, p_value, pool};
+use crate::run_order::{self, PlaceOrder};
+use crate::sentences::{self, ExperimentalUnit};
 use crate::table::{Table, TableRow};
-use crate::{decide, design, drift};
+use crate::{decisions, design, drift};
 
 mod remarks;
 
@@ -71,7 +71,7 @@ struct Family<'a> {
     baseline: &'a str,
     blocked: bool,
     draws: u32,
-    asked: &'a AnalysisOptions,
+    requested: &'a AnalysisOptions,
 }
 
 /// An arm against the baseline, with what its decision takes beside the figures.
@@ -86,37 +86,37 @@ struct Compared {
 ///
 /// # Errors
 /// [`AnalyzeError`] where there is nothing to compare.
-pub fn analyze(table: &Table, asked: &AnalysisOptions) -> Result<TableReport, AnalyzeError> {
+pub fn analyze(table: &Table, requested: &AnalysisOptions) -> Result<TableReport, AnalyzeError> {
     let first = table.rows.first().ok_or(AnalyzeError::Empty)?;
     let all = || table.rows.iter().chain(&table.missing);
     if all().all(|row| row.arm == first.arm) {
         return Err(AnalyzeError::OneArm(first.arm.clone()));
     }
-    if asked.link_bits_per_s.is_some() && !table.bits_per_s {
+    if requested.link_bits_per_s.is_some() && !table.bits_per_s {
         return Err(AnalyzeError::NoUnit);
     }
     let named = all().find(|row| BASELINES.contains(&row.arm.to_ascii_lowercase().as_str()));
     let baseline = named.unwrap_or(first).arm.as_str();
-    let strata = strata(table, asked.link_bits_per_s);
+    let strata = strata(table, requested.link_bits_per_s);
     let others = |stratum: &Stratum<'_>| arms(stratum).into_iter().filter(|arm| *arm != baseline).count();
     let tests: usize = strata.iter().map(others).sum();
-    let family = Family { baseline, blocked: table.blocked, draws: draws(table, tests, asked.alpha), asked };
+    let family = Family { baseline, blocked: table.blocked, draws: draws(table, tests, requested.alpha), requested };
     let mut compared: Vec<Vec<Compared>> = (0..strata.len()).map(|at| one_series(&strata, at, &family)).collect();
     judge(&mut compared, &strata, &family);
     let mut remarks: Vec<Remark> =
-        strata.iter().flat_map(|s| remarks::of_stratum(s, table.bits_per_s, asked)).collect();
+        strata.iter().flat_map(|s| remarks::of_stratum(s, table.bits_per_s, requested)).collect();
     remarks.extend(uneven(&compared));
     remarks.extend(remarks::always_rising(table));
     remarks.sort_by_key(|remark| remark.kind);
     Ok(TableReport {
         schema: EXPERIMENT_SCHEMA,
-        alpha: asked.alpha,
-        matters_share: asked.matters_share,
-        link_bits_per_s: asked.link_bits_per_s,
-        seed: asked.seed,
+        alpha: requested.alpha,
+        matters_share: requested.matters_share,
+        link_bits_per_s: requested.link_bits_per_s,
+        seed: requested.seed,
         bits_per_s: table.bits_per_s,
-        drawn: asked.drawn,
-        series: strata.iter().zip(compared).map(|(stratum, found)| series_of(stratum, found, &family)).collect(),
+        drawn: requested.drawn,
+        series: strata.iter().zip(compared).map(|(stratum, found)| table_series(stratum, found, &family)).collect(),
         remarks,
     })
 }
@@ -193,11 +193,11 @@ fn one_series(strata: &[Stratum<'_>], at: usize, family: &Family<'_>) -> Vec<Com
     others.map(|arm| compared(stratum, &elsewhere, arm, family)).collect()
 }
 
-fn series_of(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
+fn table_series(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
     let of_baseline = figures(stratum, family.baseline);
     // Without blocks the spread of runs is that of the whole series, and so is what an effect takes.
     let needed = found.iter().filter_map(|one| one.effect.runs_needed).max();
-    let effects = found.into_iter().map(|one| Effect { verdict: decide::verdict(&one.effect), ..one.effect });
+    let effects = found.into_iter().map(|one| Effect { verdict: decisions::verdict(&one.effect), ..one.effect });
     TableSeries {
         label: stratum.label.clone(),
         baseline: family.baseline.to_owned(),
@@ -211,10 +211,10 @@ fn series_of(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -
 
 /// The arm's row of each block beside the baseline's.
 fn pairs<'a>(stratum: &Stratum<'a>, baseline: &str, arm: &str) -> Vec<(&'a TableRow, &'a TableRow)> {
-    let of = |name: &str| -> BTreeMap<&'a str, &'a TableRow> {
+    let rows_by_run = |name: &str| -> BTreeMap<&'a str, &'a TableRow> {
         stratum.cells.rows.iter().filter(|row| row.arm == name).map(|row| (row.run.as_str(), *row)).collect()
     };
-    let base = of(baseline);
+    let base = rows_by_run(baseline);
     let of_arm = stratum.cells.rows.iter().filter(|row| row.arm == arm);
     of_arm.filter_map(|row| Some((*row, *base.get(row.run.as_str())?))).collect()
 }
@@ -230,27 +230,27 @@ struct Tested {
 
 /// An arm against the baseline, not yet judged: that takes the whole family.
 fn compared(stratum: &Stratum<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str, family: &Family<'_>) -> Compared {
-    let (asked, blocked) = (family.asked, family.blocked);
+    let (requested, blocked) = (family.requested, family.blocked);
     let pairs = pairs(stratum, family.baseline, arm);
     let (of_arm, of_baseline) = (figures(stratum, arm), figures(stratum, family.baseline));
     let (tested, sd, error, df, runs, order) = if blocked {
         let d: Vec<f64> = pairs.iter().map(|(own, base)| own.value.ln() - base.value.ln()).collect();
         let (n, sd) = (d.len() as u32, drift::deviation(&d));
         let places: Vec<_> = pairs.iter().map(|(own, base)| own.order.zip(base.order)).collect();
-        let order = positions::within_blocks(&places, family.baseline);
+        let order = run_order::within_blocks(&places, family.baseline);
         let error = sd.map(|sd| sd / f64::from(n).sqrt());
         (by_blocks(&d, family), sd, error, f64::from(n) - 1.0, [n, n], order)
     } else {
         let (within, df) = pooled(stratum);
-        let groups = groups::groups(&of_arm, &of_baseline, family.draws, asked.seed);
+        let groups = permutation_test::groups(&of_arm, &of_baseline, family.draws, requested.seed);
         let places = |name: &str| -> Vec<Option<u32>> {
             stratum.cells.rows.iter().filter(|row| row.arm == name).map(|row| row.order).collect()
         };
-        let order = positions::of_runs(&places(arm), &places(family.baseline), family.baseline, asked.seed);
-        let error = groups.as_ref().map(groups::Groups::error);
+        let order = run_order::of_runs(&places(arm), &places(family.baseline), family.baseline, requested.seed);
+        let error = groups.as_ref().map(permutation_test::Groups::error);
         let runs = [of_arm.len() as u32, of_baseline.len() as u32];
         // A difference within a block has two figures' worth of spread.
-        (by_groups(groups, asked.alpha), within.map(|sd| sd * f64::sqrt(2.0)), error, df, runs, order)
+        (by_groups(groups, requested.alpha), within.map(|sd| sd * f64::sqrt(2.0)), error, df, runs, order)
     };
     let testable = tested.as_ref().is_some_and(|tested| tested.testable);
     let (low, high) = tested.as_ref().map_or((None, None), |tested| tested.ends);
@@ -265,8 +265,8 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str
         low_share: low.map(f64::exp_m1),
         high_share: high.map(f64::exp_m1),
         p: tested.as_ref().map(|tested| tested.p),
-        detectable_share: detectable.map(|error| design::detectable(error, df, asked.alpha).exp_m1()),
-        runs_needed: sd.map(|sd| design::needed(asked.matters_share.ln_1p(), sd, asked.alpha)),
+        detectable_share: detectable.map(|error| design::detectable(error, df, requested.alpha).exp_m1()),
+        runs_needed: sd.map(|sd| design::needed(requested.matters_share.ln_1p(), sd, requested.alpha)),
         needed_ns: None,
         effective: None,
         lasting: None,
@@ -279,8 +279,8 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str
 }
 
 fn by_blocks(d: &[f64], family: &Family<'_>) -> Option<Tested> {
-    let (n, alpha) = (d.len() as u32, family.asked.alpha);
-    let pool = pool(d, &[n], n, family.draws, family.asked.seed);
+    let (n, alpha) = (d.len() as u32, family.requested.alpha);
+    let pool = pool(d, &[n], n, family.draws, family.requested.seed);
     let testable = f64::from(n).exp2() * alpha / 2.0 >= 1.0 - 1e-9;
     (n > 0).then(|| Tested {
         share: pool.estimate(),
@@ -290,7 +290,7 @@ fn by_blocks(d: &[f64], family: &Family<'_>) -> Option<Tested> {
     })
 }
 
-fn by_groups(groups: Option<groups::Groups>, alpha: f64) -> Option<Tested> {
+fn by_groups(groups: Option<permutation_test::Groups>, alpha: f64) -> Option<Tested> {
     groups.map(|groups| {
         let testable = groups.can_reject(alpha);
         let ends = if testable { groups.interval(alpha) } else { (None, None) };
@@ -314,17 +314,17 @@ fn pooled(stratum: &Stratum<'_>) -> (Option<f64>, f64) {
 
 /// Judges the family: Benjamini and Hochberg over every arm, series and concurrency that could have shown anything.
 fn judge(compared: &mut [Vec<Compared>], strata: &[Stratum<'_>], family: &Family<'_>) {
-    let asked = family.asked;
+    let requested = family.requested;
     let candidates = compared.iter().flatten().filter(|one| one.testable && one.lacking[0] == one.lacking[1]);
     let mut tested: Vec<f64> = candidates.filter_map(|one| one.effect.p).collect();
     tested.sort_by(f64::total_cmp);
-    let level = |k: usize| asked.alpha * k as f64 / tested.len() as f64;
+    let level = |k: usize| requested.alpha * k as f64 / tested.len() as f64;
     let bound = (1..).zip(&tested).filter(|(k, p)| **p <= level(*k) + 1e-9).map(|(_, p)| *p).fold(0.0, f64::max);
     for (found, stratum) in compared.iter_mut().zip(strata) {
         for one in found {
             let called = one.effect.p.is_some_and(|p| p <= bound);
             let none_can_be = one.effect.share.is_none() && !stratum.cells.refused.is_empty();
-            one.effect.decision = if none_can_be { Decision::Refused } else { decision(one, called, asked) };
+            one.effect.decision = if none_can_be { Decision::Refused } else { decision(one, called, requested) };
             // What its own place in the family asks, where it is not enough by itself.
             let asks = one.effect.p.map_or(0.0, |p| level(tested.partition_point(|other| *other <= p)));
             one.effect.sentence = sentence(one, stratum, family, (tested.len(), asks));
@@ -332,7 +332,7 @@ fn judge(compared: &mut [Vec<Compared>], strata: &[Stratum<'_>], family: &Family
     }
 }
 
-fn decision(one: &Compared, called: bool, asked: &AnalysisOptions) -> Decision {
+fn decision(one: &Compared, called: bool, requested: &AnalysisOptions) -> Decision {
     let effect = &one.effect;
     if one.lacking[0] != one.lacking[1] {
         return Decision::Refused;
@@ -340,9 +340,9 @@ fn decision(one: &Compared, called: bool, asked: &AnalysisOptions) -> Decision {
     if !one.testable {
         return Decision::CannotTell;
     }
-    let inside = |end: Option<f64>| end.is_some_and(|end| end.abs() < asked.matters_share);
+    let inside = |end: Option<f64>| end.is_some_and(|end| end.abs() < requested.matters_share);
     let bounded = inside(effect.low_share) && inside(effect.high_share);
-    match (&one.order, asked.drawn) {
+    match (&one.order, requested.drawn) {
         _ if !called && !bounded => Decision::NotShown,
         (PlaceOrder::Uneven(_), _) => Decision::Confounded,
         (PlaceOrder::Even, true) if called => Decision::Shown,
@@ -352,10 +352,10 @@ fn decision(one: &Compared, called: bool, asked: &AnalysisOptions) -> Decision {
 }
 
 fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, asks): (usize, f64)) -> String {
-    let (effect, asked, baseline) = (&one.effect, family.asked, family.baseline);
+    let (effect, requested, baseline) = (&one.effect, family.requested, family.baseline);
     let unit = if family.blocked { ExperimentalUnit::Block } else { ExperimentalUnit::Run };
-    let plain = || answer::sentence(effect, baseline, asked.alpha, asked.matters_share, unit);
-    let by_chance = effect.p.is_some_and(|p| p <= asked.alpha);
+    let plain = || sentences::sentence(effect, baseline, requested.alpha, requested.matters_share, unit);
+    let by_chance = effect.p.is_some_and(|p| p <= requested.alpha);
     match (effect.decision, &one.order) {
         (Decision::Refused, _) => refusal(one, stratum, family),
         (Decision::CannotTell, order) => {
@@ -363,16 +363,18 @@ fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, 
             let ways = if family.blocked { f64::from(effect.runs).exp2() } else { ways };
             let spread = pooled(stratum).0.filter(|_| !family.blocked);
             let order = if let PlaceOrder::Uneven(how) = order { Some(how.as_str()) } else { None };
-            answer::cannot_tell(effect, ways, spread, order, asked.alpha, unit)
+            sentences::cannot_tell(effect, ways, spread, order, requested.alpha, unit)
         }
-        (Decision::NotShown, _) if by_chance => answer::lost_in_family(effect, baseline, asked.alpha, tests, asks),
-        (Decision::Confounded, PlaceOrder::Uneven(how)) => format!("{}, but {how}: {}", plain(), answer::OR_TIME),
+        (Decision::NotShown, _) if by_chance => {
+            sentences::lost_in_family(effect, baseline, requested.alpha, tests, asks)
+        }
+        (Decision::Confounded, PlaceOrder::Uneven(how)) => format!("{}, but {how}: {}", plain(), sentences::OR_TIME),
         (Decision::Association, order) => {
-            let why = match (asked.drawn, order) {
+            let why = match (requested.drawn, order) {
                 (true, _) => "the places of its runs in time are not in the table (column \"order\")",
                 _ => "nothing states that the order of runs was drawn (--drawn)",
             };
-            format!("association: {}; {why}, and {}", plain(), answer::OR_BESIDE)
+            format!("association: {}; {why}, and {}", plain(), sentences::OR_ALONGSIDE)
         }
         _ => plain(),
     }
@@ -381,7 +383,7 @@ fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, 
 /// Why nothing is said of an arm.
 fn refusal(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>) -> String {
     let (arm, baseline, [own, other]) = (one.effect.arm.as_str(), family.baseline, one.lacking);
-    let link = family.asked.link_bits_per_s.map_or_else(String::new, bits_per_s);
+    let link = family.requested.link_bits_per_s.map_or_else(String::new, bits_per_s);
     let most = |arm: &str| {
         let of_arm = stratum.cells.refused.iter().filter(|row| row.arm == arm);
         of_arm.map(|row| row.value).max_by(f64::total_cmp)
@@ -404,8 +406,8 @@ fn refusal(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>) -> String
         _ => format!(
             "refused: {} and {} lack a figure that the other has; runs that failed may be the slow ones, so the rest \
              says nothing about the arm: measure them again",
-            answer::counted(own, arm, family.blocked),
-            answer::counted(other, baseline, family.blocked)
+            sentences::counted(own, arm, family.blocked),
+            sentences::counted(other, baseline, family.blocked)
         ),
     }
 }

@@ -3,8 +3,8 @@
 use linerate_analysis::student;
 use linerate_record::experiment::{Arm, Design, EXPERIMENT_SCHEMA, Role};
 
-use crate::looks;
-use linerate_analysis::chance::{Dice, shuffle};
+use crate::alpha_spending;
+use linerate_analysis::rng::{SeededRng, shuffle};
 
 /// Probability with which an effect told as detectable is shown.
 pub const POWER: f64 = 0.8;
@@ -83,7 +83,7 @@ pub struct DesignRequest {
 /// What is asked where nothing else is said: the baseline runs twice in each block, 2 % matters, and 24 blocks show
 /// that where differences spread by 3 %.
 #[must_use]
-pub fn asked(baseline: &str, trials: Vec<String>, seed: u64) -> DesignRequest {
+pub fn requested(baseline: &str, trials: Vec<String>, seed: u64) -> DesignRequest {
     DesignRequest {
         baseline: baseline.to_owned(),
         trials,
@@ -105,45 +105,45 @@ pub fn asked(baseline: &str, trials: Vec<String>, seed: u64) -> DesignRequest {
 ///
 /// # Errors
 /// [`DesignError`] where it could show nothing, or its arms cannot be told apart.
-pub fn design(asked: &DesignRequest) -> Result<Design, DesignError> {
+pub fn design(requested: &DesignRequest) -> Result<Design, DesignError> {
     let number = |what, value: f64, low: f64, high: f64, fix| {
         let inside = value > low && value < high;
         if inside { Ok(()) } else { Err(DesignError::Number { what, value, fix }) }
     };
-    number("alpha", asked.alpha, 0.0, 0.5, "a level above 0 and below 0.5, such as 0.05")?;
-    number("effect that matters", asked.matters_share, 0.0, 1.0, "a share above 0 and below 1, such as 2%")?;
-    number("time to measure", asked.measure_ns as f64, 0.0, f64::MAX, "more than 0 ns")?;
-    if asked.trials.is_empty() {
+    number("alpha", requested.alpha, 0.0, 0.5, "a level above 0 and below 0.5, such as 0.05")?;
+    number("effect that matters", requested.matters_share, 0.0, 1.0, "a share above 0 and below 1, such as 2%")?;
+    number("time to measure", requested.measure_ns as f64, 0.0, f64::MAX, "more than 0 ns")?;
+    if requested.trials.is_empty() {
         return Err(DesignError::NoTrial);
     }
-    let least = least_blocks(asked.alpha / asked.trials.len() as f64);
-    if asked.blocks_max < least || asked.blocks_max > BLOCKS_MAX {
-        return Err(DesignError::TooFewBlocks { blocks: asked.blocks_max, alpha: asked.alpha, least });
+    let least = least_blocks(requested.alpha / requested.trials.len() as f64);
+    if requested.blocks_max < least || requested.blocks_max > BLOCKS_MAX {
+        return Err(DesignError::TooFewBlocks { blocks: requested.blocks_max, alpha: requested.alpha, least });
     }
     let arm = |name: &str, role| Arm { name: name.to_owned(), role };
-    let mut arms = vec![arm(&asked.baseline, Role::Baseline)];
-    arms.extend(asked.same.then(|| arm(&format!("{} again", asked.baseline), Role::Same)));
-    arms.extend(asked.trials.iter().map(|name| arm(name, Role::Trial)));
+    let mut arms = vec![arm(&requested.baseline, Role::Baseline)];
+    arms.extend(requested.same.then(|| arm(&format!("{} again", requested.baseline), Role::Same)));
+    arms.extend(requested.trials.iter().map(|name| arm(name, Role::Trial)));
     let twice = arms.iter().enumerate().find(|(i, arm)| arms[..*i].iter().any(|other| other.name == arm.name));
     if let Some((_, arm)) = twice {
         return Err(DesignError::SameName(arm.name.clone()));
     }
-    let draws = draws(asked.alpha / asked.trials.len() as f64);
+    let draws = draws(requested.alpha / requested.trials.len() as f64);
     Ok(Design {
         schema: EXPERIMENT_SCHEMA,
         arms,
-        seed: asked.seed,
-        alpha: asked.alpha,
-        matters_share: asked.matters_share,
-        blocks_max: asked.blocks_max,
-        time_max_ns: asked.time_max_ns,
-        looks: looks::schedule(asked.blocks_max),
+        seed: requested.seed,
+        alpha: requested.alpha,
+        matters_share: requested.matters_share,
+        blocks_max: requested.blocks_max,
+        time_max_ns: requested.time_max_ns,
+        looks: alpha_spending::schedule(requested.blocks_max),
         draws,
-        settle_first_ns: asked.settle_first_ns,
-        measure_ns: asked.measure_ns,
-        lasting_ns: asked.lasting_ns,
-        link_bytes_per_s: asked.link_bytes_per_s,
-        factors: asked.factors.clone(),
+        settle_first_ns: requested.settle_first_ns,
+        measure_ns: requested.measure_ns,
+        lasting_ns: requested.lasting_ns,
+        link_bytes_per_s: requested.link_bytes_per_s,
+        factors: requested.factors.clone(),
     })
 }
 
@@ -161,7 +161,7 @@ pub fn least_blocks(alpha: f64) -> u32 {
 
 /// The fewest blocks of a design in which an arm can be shown to differ.
 #[must_use]
-pub fn least_of(design: &Design) -> u32 {
+pub fn fewest_blocks(design: &Design) -> u32 {
     let trials = design.arms.iter().filter(|arm| arm.role == Role::Trial).count().max(1);
     least_blocks(design.alpha / trials as f64)
 }
@@ -171,7 +171,7 @@ pub fn least_of(design: &Design) -> u32 {
 pub fn order(arms: &[u32], seed: u64, block: u32) -> Vec<u32> {
     let mut order = arms.to_vec();
     // Streams of blocks are the upper half, those of tests the lower.
-    shuffle(&mut order, &mut Dice::new(seed, 1 << 40 | u64::from(block)));
+    shuffle(&mut order, &mut SeededRng::new(seed, 1 << 40 | u64::from(block)));
     order
 }
 
@@ -202,8 +202,8 @@ pub fn needed(effect: f64, sd: f64, alpha: f64) -> u32 {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn asked() -> DesignRequest {
-        DesignRequest { blocks_max: 20, ..super::asked("default", vec!["larger".to_owned()], 7) }
+    pub(crate) fn requested() -> DesignRequest {
+        DesignRequest { blocks_max: 20, ..super::requested("default", vec!["larger".to_owned()], 7) }
     }
 
     #[test]
@@ -225,20 +225,20 @@ pub(crate) mod tests {
 
     #[test]
     fn a_design_that_could_show_nothing_is_refused() {
-        let of = |change: fn(&mut DesignRequest)| {
-            let mut asked = asked();
-            change(&mut asked);
-            design(&asked).unwrap_err().to_string()
+        let designed_with = |change: fn(&mut DesignRequest)| {
+            let mut requested = requested();
+            change(&mut requested);
+            design(&requested).unwrap_err().to_string()
         };
         for (reported, expected) in [
-            (of(|a| a.trials.clear()), "no arm but the baseline"),
-            (of(|a| a.trials = vec!["default".to_owned()]), "two arms are called \"default\""),
-            (of(|a| a.alpha = 0.7), "invalid alpha 0.7"),
-            (of(|a| a.matters_share = 0.0), "invalid effect that matters 0"),
-            (of(|a| a.blocks_max = 5), "5 blocks can show nothing at alpha 0.05: plan at least 6"),
+            (designed_with(|a| a.trials.clear()), "no arm but the baseline"),
+            (designed_with(|a| a.trials = vec!["default".to_owned()]), "two arms are called \"default\""),
+            (designed_with(|a| a.alpha = 0.7), "invalid alpha 0.7"),
+            (designed_with(|a| a.matters_share = 0.0), "invalid effect that matters 0"),
+            (designed_with(|a| a.blocks_max = 5), "5 blocks can show nothing at alpha 0.05: plan at least 6"),
         ] {
             assert!(reported.contains(expected), "{reported}");
         }
-        assert_eq!(design(&asked()).unwrap().arms.len(), 3);
+        assert_eq!(design(&requested()).unwrap().arms.len(), 3);
     }
 }

@@ -4,8 +4,8 @@
 use linerate_analysis::student;
 use linerate_record::experiment::{Arm, Block, Remark, RemarkKind};
 
-use crate::answer::signed;
-use linerate_analysis::chance::{Dice, shuffle};
+use crate::sentences::signed;
+use linerate_analysis::rng::{SeededRng, shuffle};
 
 /// How often drift or carry-over may be told where there is none.
 const CHANCE: f64 = 0.01;
@@ -86,10 +86,10 @@ pub(crate) fn position(blocks: &[Block], arms: usize, seed: u64) -> Option<Remar
         ((0..arms).map(|place| at(place).powi(2)).sum::<f64>(), most, at(most))
     };
     let (seen, place, share) = by_place(&rows);
-    let mut dice = Dice::new(seed, 1 << 44);
+    let mut rng = SeededRng::new(seed, 1 << 44);
     let as_large = (0..SHUFFLES)
         .filter(|_| {
-            rows.iter_mut().for_each(|row| shuffle(row, &mut dice));
+            rows.iter_mut().for_each(|row| shuffle(row, &mut rng));
             by_place(&rows).0 >= seen
         })
         .count();
@@ -126,10 +126,10 @@ pub(crate) fn carry_over(blocks: &[Block], arms: &[Arm], seed: u64) -> Option<Re
         }
     }
     let (seen, arm, share) = by_predecessor(&before, &left, arms.len());
-    let mut dice = Dice::new(seed, 1 << 42);
+    let mut rng = SeededRng::new(seed, 1 << 42);
     let as_large = (0..SHUFFLES)
         .filter(|_| {
-            shuffle(&mut before, &mut dice);
+            shuffle(&mut before, &mut rng);
             by_predecessor(&before, &left, arms.len()).0 >= seen
         })
         .count();
@@ -171,11 +171,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Blocks of three arms without effects, of what is made of block, arm and the arm before, with 1 % of noise.
-    fn blocks(seed: u64, of: impl Fn(u32, u32, Option<u32>) -> f64) -> Vec<Block> {
-        let (mut dice, mut last) = (Dice::new(seed, 1), None);
+    fn blocks(seed: u64, figure: impl Fn(u32, u32, Option<u32>) -> f64) -> Vec<Block> {
+        let (mut rng, mut last) = (SeededRng::new(seed, 1), None);
         let mut cell = |block: u32, arm: u32| {
-            let noise = (0..12).map(|_| dice.unit()).sum::<f64>() - 6.0;
-            let value = 1e9 * (of(block, arm, last) + 0.01 * noise).exp();
+            let noise = (0..12).map(|_| rng.unit()).sum::<f64>() - 6.0;
+            let value = 1e9 * (figure(block, arm, last) + 0.01 * noise).exp();
             last = Some(arm);
             MeasuredCell {
                 arm,
@@ -201,10 +201,10 @@ mod tests {
     #[test]
     fn drift_and_carry_over_are_told_where_they_are_and_seldom_elsewhere() {
         let arms: Vec<Arm> = ["a", "b", "c"].map(|name| Arm { name: name.to_owned(), role: Role::Trial }).into();
-        let reported = |of: fn(u32, u32, Option<u32>) -> f64| {
+        let reported = |figure: fn(u32, u32, Option<u32>) -> f64| {
             let (mut drifts, mut carries) = (0, 0);
             for seed in 0..200 {
-                let blocks = blocks(seed, of);
+                let blocks = blocks(seed, figure);
                 drifts += u32::from(trend(&blocks).is_some());
                 carries += u32::from(carry_over(&blocks, &arms, seed).is_some_and(|r| r.about == "b"));
             }

@@ -3,27 +3,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::experiment::Means;
+use linerate_record::experiment::ArmSetup;
 use linerate_record::fingerprint::{
     TARGET_HOSTS, TARGET_SERVER, TARGET_STARTED, TARGET_TLS, is_of_setting, is_of_target, of_setting,
 };
-use linerate_record::knob::{Knob, Locator, SettingPlace, same};
+use linerate_record::knob::{Knob, Locator, SettingId, same};
 
 /// Texts by key.
-pub type Print = BTreeMap<String, String>;
+pub type FingerprintTexts = BTreeMap<String, String>;
 
 /// The knob of an id.
-pub type Find<'f> = &'f dyn Fn(&str) -> Option<&'static Knob>;
+pub type KnobLookup<'f> = &'f dyn Fn(&str) -> Option<&'static Knob>;
 
 /// What is not as an arm has it: somebody else has changed it meanwhile, or a restart has. Settings that other arms
 /// change and this one does not must be as they were.
 #[must_use]
-pub fn displaced(print: &Print, all: &[Means], means: &Means, find: Find<'_>) -> Option<String> {
-    let is_own = |place: &SettingPlace| means.changes.iter().any(|change| change.place == *place);
+pub fn displaced(
+    fingerprint_texts: &FingerprintTexts,
+    all: &[ArmSetup],
+    means: &ArmSetup,
+    find: KnobLookup<'_>,
+) -> Option<String> {
+    let is_own = |place: &SettingId| means.changes.iter().any(|change| change.place == *place);
     let of_others = all.iter().flat_map(|other| &other.changes).filter(|change| !is_own(&change.place));
     let expected = means.changes.iter().map(|change| (&change.place, &change.new));
     expected.chain(of_others.map(|change| (&change.place, &change.prior))).find_map(|(place, expected)| {
-        let now = print.get(&of_setting(place)).map_or("none", String::as_str);
+        let now = fingerprint_texts.get(&of_setting(place)).map_or("none", String::as_str);
         let is_same = find(&place.knob).is_some_and(|knob| same(&knob.locator, now, expected));
         (!is_same).then(|| {
             format!("{place} was {now:?} when the load ended, not {expected:?}: something changed it in the meantime")
@@ -35,23 +40,23 @@ pub fn displaced(print: &Print, all: &[Means], means: &Means, find: Find<'_>) ->
 /// `is_moved_by`, and in which they were seen to differ when each was put in place for a moment.
 #[must_use]
 pub fn factors(
-    means: &[Means],
-    prints: &[Print],
+    means: &[ArmSetup],
+    prints: &[FingerprintTexts],
     restarts: bool,
-    find: Find<'_>,
+    find: KnobLookup<'_>,
     is_moved_by: &dyn Fn(&str, &Locator) -> bool,
 ) -> Vec<String> {
     let mut factors = BTreeSet::new();
     for change in means.iter().flat_map(|means| &means.changes) {
         factors.insert(of_setting(&change.place));
         let Some(knob) = find(&change.place.knob) else { continue };
-        let keys = prints.iter().flat_map(|print| print.keys());
+        let keys = prints.iter().flat_map(|fingerprint_texts| fingerprint_texts.keys());
         factors.extend(keys.filter(|key| is_moved_by(key, &knob.locator)).cloned());
     }
     let Some(first) = prints.first() else { return factors.into_iter().collect() };
-    for print in &prints[1..] {
-        let keys: BTreeSet<&String> = print.keys().chain(first.keys()).collect();
-        factors.extend(keys.into_iter().filter(|key| print.get(*key) != first.get(*key)).cloned());
+    for fingerprint_texts in &prints[1..] {
+        let keys: BTreeSet<&String> = fingerprint_texts.keys().chain(first.keys()).collect();
+        factors.extend(keys.into_iter().filter(|key| fingerprint_texts.get(*key) != first.get(*key)).cloned());
     }
     if restarts {
         factors.insert(TARGET_STARTED.to_owned());
@@ -71,11 +76,11 @@ pub fn factors_of_targets(differ: bool, is_own: bool) -> Vec<String> {
 
 /// What must be said of arms that differ in more than the settings that they change.
 #[must_use]
-pub fn differ_besides(means: &[Means], factors: &[String]) -> Option<String> {
-    let asked: Vec<String> =
+pub fn differ_besides(means: &[ArmSetup], factors: &[String]) -> Option<String> {
+    let requested: Vec<String> =
         means.iter().flat_map(|means| &means.changes).map(|change| of_setting(&change.place)).collect();
     let besides: Vec<&str> =
-        factors.iter().filter(|key| !asked.contains(key) && *key != TARGET_STARTED).map(String::as_str).collect();
+        factors.iter().filter(|key| !requested.contains(key) && *key != TARGET_STARTED).map(String::as_str).collect();
     (!besides.is_empty()).then(|| format!("the arms differ in {} as well", besides.join(", ")))
 }
 
@@ -130,7 +135,7 @@ mod tests {
     #[test]
     fn only_what_an_arm_moves_beside_its_own_settings_is_remarked_on() {
         let change = Change {
-            place: SettingPlace { knob: "net.core.rmem_max".to_owned(), device: None, space: Space::Host },
+            place: SettingId { knob: "net.core.rmem_max".to_owned(), device: None, space: Space::Host },
             prior: "1".to_owned(),
             new: "2".to_owned(),
             scope: Scope::Host,
@@ -138,7 +143,7 @@ mod tests {
             why: String::new(),
             risk: String::new(),
         };
-        let means = [Means::default(), Means { changes: vec![change], ..Means::default() }];
+        let means = [ArmSetup::default(), ArmSetup { changes: vec![change], ..ArmSetup::default() }];
         let own = ["setting net.core.rmem_max", "target.started"];
         assert_eq!(differ_besides(&means, &keys(&own)), None);
         let more = [own[0], "nic.eth0.mtu", "nic.eth1.mtu"];

@@ -1,36 +1,36 @@
 //! Does it help? A trial of arms over randomised blocks: what to measure next, when to stop, and what may be said.
 //!
-//! Pure: no I/O, no clock, no ambient randomness. [`steps::next`] says what to do, [`steps::observe`] takes what came
-//! of it, [`steps::report`] says what it shows; whoever acts is a small loop around them. [`table`] and [`analyze`] say
+//! Pure: no I/O, no clock, no ambient randomness. [`protocol::next`] says what to do, [`protocol::observe`] takes what came
+//! of it, [`protocol::report`] says what it shows; whoever acts is a small loop around them. [`table`] and [`analyze`] say
 //! the same of tables that people have. docs/method/experiments.md tells how, decision 0017 why.
 
 pub mod advice;
+pub mod alpha_spending;
 pub mod analyze;
-mod answer;
-pub mod decide;
+pub mod arm_applicability;
+mod bimodality;
+mod block_exclusions;
+pub mod decisions;
 pub mod design;
+pub mod disturbance;
 mod drift;
+pub mod durations;
 pub mod effect;
-pub mod fault;
+pub mod error;
 pub mod fingerprint;
-pub mod groups;
-mod guards;
-pub mod lasting;
-pub mod looks;
-mod missing;
-mod modality;
-pub mod moment;
-pub mod nodes;
+mod invalidation;
+pub mod long_cells;
+mod missing_data;
+pub mod node_arms;
 pub mod outcome;
-mod positions;
+pub mod permutation_test;
+pub mod plausibility;
+pub mod protocol;
 pub mod randomisation;
-pub mod reach;
 mod remarks;
-mod secondary;
-mod settle;
-pub mod sound;
+mod run_order;
+mod secondary_metrics;
+mod sentences;
+mod settling_time;
 pub mod state;
-pub mod steps;
 pub mod table;
-pub mod times;
-mod voids;

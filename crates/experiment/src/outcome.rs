@@ -9,7 +9,7 @@ use linerate_record::run::Interval;
 /// not counted: it ends a load.
 #[must_use]
 pub fn throughput(intervals: &[&Interval], interval_ms: u64, moves_bytes: bool) -> Vec<f64> {
-    let of = |interval: &&Interval| {
+    let rate_in = |interval: &&Interval| {
         let seconds = (interval.to_ms - interval.from_ms) as f64 / 1e3;
         let sum: f64 = if moves_bytes {
             interval.whole_rows().map(|row| row.moved_bytes as f64).sum()
@@ -19,7 +19,7 @@ pub fn throughput(intervals: &[&Interval], interval_ms: u64, moves_bytes: bool) 
         sum.max(0.0) / seconds
     };
     let is_whole = |interval: &&&Interval| 2 * interval.to_ms.saturating_sub(interval.from_ms) >= interval_ms.max(1);
-    intervals.iter().filter(is_whole).map(of).collect()
+    intervals.iter().filter(is_whole).map(rate_in).collect()
 }
 
 /// Secondary figures of a point, by names with the unit last.
@@ -57,11 +57,11 @@ mod tests {
 
     #[test]
     fn an_interval_shorter_than_half_of_the_others_is_not_counted() {
-        let of = |from_ms, to_ms| {
+        let interval = |from_ms, to_ms| {
             let row = IntervalRow { requests: 5, moved_bytes: 1000, ..IntervalRow::none(0, Op::Get) };
             Interval { from_ms, to_ms, rows: vec![row], ..Interval::default() }
         };
-        let all = [of(0, 100), of(100, 150), of(150, 199)];
+        let all = [interval(0, 100), interval(100, 150), interval(150, 199)];
         let all: Vec<&Interval> = all.iter().collect();
         assert_eq!(throughput(&all, 100, true), [10_000.0, 20_000.0]);
         assert_eq!(throughput(&all, 100, false), [50.0, 100.0]);

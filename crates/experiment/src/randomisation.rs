@@ -13,7 +13,7 @@
 //! Where the baseline ran more than once in a block, its cells are one figure, their mean, and which of the cells was
 //! the arm's is what was drawn: a rearrangement then chooses one of them.
 
-use linerate_analysis::chance::Dice;
+use linerate_analysis::rng::SeededRng;
 
 /// Sums of rearranged differences up to each look.
 #[derive(Clone, Debug)]
@@ -53,12 +53,12 @@ pub fn pool(differences: &[f64], looks: &[u32], blocks_max: u32, draws: u32, see
     let mut sums = vec![Vec::with_capacity(halves); at.len()];
     let mut signs = sums.clone();
     for number in 0..halves {
-        let mut dice = Dice::new(seed, number as u64);
+        let mut rng = SeededRng::new(seed, number as u64);
         let (mut sum, mut sign_sum, mut bits, mut look) = (0.0, 0.0, 0_u64, 0);
         for (block, difference) in differences[..last].iter().enumerate() {
             if block % 64 == 0 {
                 // The first is the data's own. Where all are counted through, the last block's sign is its own.
-                bits = if all { number as u64 } else { dice.bits() };
+                bits = if all { number as u64 } else { rng.bits() };
             }
             let sign = if number > 0 && bits >> (block % 64) & 1 == 1 { -1.0 } else { 1.0 };
             sum += sign * difference;
@@ -107,7 +107,7 @@ pub fn pool_of_cells(
     let mut sums = vec![Vec::with_capacity(count); at.len()];
     let mut signs = sums.clone();
     for number in 0..count {
-        let (mut dice, mut rest) = (Dice::new(seed, number as u64), number);
+        let (mut rng, mut rest) = (SeededRng::new(seed, number as u64), number);
         let (mut sum, mut sign_sum, mut look) = (0.0, 0.0, 0);
         for block in 0..last {
             let ways = others[block].len() + 1;
@@ -115,7 +115,7 @@ pub fn pool_of_cells(
             let choice = if all {
                 rest % ways
             } else if number > 0 {
-                dice.below(ways)
+                rng.below(ways)
             } else {
                 0
             };

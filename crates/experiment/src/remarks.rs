@@ -2,9 +2,9 @@
 
 use linerate_record::experiment::{Effect, Remark, RemarkKind, Role};
 
-use crate::answer::{self, percent};
-use crate::state::{ExperimentState, arms_of, baselines, differences};
-use crate::{drift, modality, voids};
+use crate::sentences::{self, percent};
+use crate::state::{ExperimentState, arms_with_role, baselines, differences};
+use crate::{bimodality, drift, invalidation};
 
 /// Blocks from which the effective number of differences is told to be low, and the share of it that is.
 const CORRELATED_MIN: usize = 10;
@@ -22,10 +22,10 @@ pub(crate) fn remarks(state: &ExperimentState, effects: &[Effect]) -> Vec<Remark
     found.extend(drift::carry_over(blocks, &design.arms, design.seed));
     found.extend(drift::position(blocks, design.arms.len(), design.seed));
     let baselines = baselines(state);
-    for (arm, effect) in arms_of(state, Role::Trial).into_iter().zip(effects) {
+    for (arm, effect) in arms_with_role(state, Role::Trial).into_iter().zip(effects) {
         found.extend(of_differences(state, arm, effect));
-        let [own, base] = voids::excluded_by(blocks, arm, &baselines);
-        if own.abs_diff(base) >= voids::EXCLUDED_APART {
+        let [own, base] = invalidation::excluded_by(blocks, arm, &baselines);
+        if own.abs_diff(base) >= invalidation::EXCLUDED_APART {
             let reported =
                 format!("its own cells excluded {own} blocks, the baseline's {base}: the arm may be the cause");
             found.push(remark(RemarkKind::ExcludesBlocks, &effect.arm, reported));
@@ -45,18 +45,21 @@ fn of_differences(state: &ExperimentState, arm: u32, effect: &Effect) -> Vec<Rem
     let differences = differences(state, arm);
     let remark = |kind, sentence: String| Remark { kind, about: effect.arm.clone(), sentence };
     let mut found = Vec::new();
-    if let Some(groups) = modality::groups(&differences, state.design.seed) {
+    if let Some(groups) = bimodality::groups(&differences, state.design.seed) {
         let [(low, at_low), (high, at_high)] = [groups.low, groups.high];
-        let (low_share, high_share) = (answer::signed(at_low.exp_m1()), answer::signed(at_high.exp_m1()));
+        let (low_share, high_share) = (sentences::signed(at_low.exp_m1()), sentences::signed(at_high.exp_m1()));
         found.push(remark(
             RemarkKind::Bimodal,
             format!("two kinds of blocks: {low} around {low_share}, {high} around {high_share}; a mean hides both"),
         ));
     }
     let whole: Vec<usize> = (1..).zip(&state.blocks).filter(|(_, b)| b.excluded.is_empty()).map(|(n, _)| n).collect();
-    for i in modality::outlying(&differences, state.design.seed) {
-        let reported =
-            format!("block {} differs by {}, far from the others", whole[i], answer::signed(differences[i].exp_m1()));
+    for i in bimodality::outlying(&differences, state.design.seed) {
+        let reported = format!(
+            "block {} differs by {}, far from the others",
+            whole[i],
+            sentences::signed(differences[i].exp_m1())
+        );
         found.push(remark(RemarkKind::Outlying, reported));
     }
     let n = differences.len();

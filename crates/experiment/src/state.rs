@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::experiment::{Block, Decision, Design, ExperimentStopReason, Look, Role};
+use linerate_record::experiment::{Block, Decision, Design, ExperimentStopReason, InterimLook, Role};
 use linerate_record::fingerprint::BOOT;
 
 use crate::drift;
@@ -17,13 +17,13 @@ pub struct ExperimentState {
     /// The block under way: cells that were measured, and why it does not count.
     pub open: Block,
     /// Looks so far.
-    pub looks: Vec<Look>,
+    pub looks: Vec<InterimLook>,
     /// Arms of which it is looked, once the blocks have ended, whether their effects last; and rounds of that.
     pub followed: Vec<u32>,
     /// Rounds of long cells that are whole, in order.
     pub rounds: Vec<Block>,
     /// What was decided of each arm, and the rank at which it crosses.
-    pub standing: Vec<ArmStanding>,
+    pub arm_state: Vec<ArmState>,
     /// Time left to settle in the block under way, in nanoseconds.
     pub settle_ns: u64,
     /// What the first cell's surroundings were.
@@ -38,10 +38,10 @@ pub struct ExperimentState {
 
 /// Where an arm stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ArmStanding {
+pub struct ArmState {
     /// Absent while it runs.
     pub decision: Option<Decision>,
-    /// As [`decide::Weighed::rank`] has it.
+    /// As [`decisions::ArmDecision::rank`] has it.
     pub rank: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ pub struct ArmStanding {
 #[must_use]
 pub fn begin(design: Design) -> ExperimentState {
     ExperimentState {
-        standing: vec![ArmStanding::default(); design.arms.len()],
+        arm_state: vec![ArmState::default(); design.arms.len()],
         settle_ns: design.settle_first_ns,
         design,
         blocks: Vec::new(),
@@ -68,7 +68,7 @@ pub fn begin(design: Design) -> ExperimentState {
 /// and no block would count.
 #[must_use]
 pub fn has_booted(state: &ExperimentState, boot: &str) -> bool {
-    let then = state.reference.as_ref().and_then(|print| print.get(BOOT));
+    let then = state.reference.as_ref().and_then(|fingerprint_texts| fingerprint_texts.get(BOOT));
     then.is_some_and(|then| then != boot)
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn rearranged(state: &ExperimentState, arm: u32) -> Vec<(f64, Vec<f64
     counted.filter_map(of_block).collect()
 }
 
-pub(crate) fn arms_of(state: &ExperimentState, role: Role) -> Vec<u32> {
+pub(crate) fn arms_with_role(state: &ExperimentState, role: Role) -> Vec<u32> {
     let arms = state.design.arms.iter().enumerate();
     arms.filter(|(_, arm)| arm.role == role).map(|(i, _)| i as u32).collect()
 }
@@ -124,11 +124,11 @@ pub(crate) fn arms_of(state: &ExperimentState, role: Role) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::{design, tests::asked};
+    use crate::design::{design, tests::requested};
 
     #[test]
     fn another_boot_than_that_of_the_first_cell_is_noticed() {
-        let mut state = begin(design(&asked()).unwrap());
+        let mut state = begin(design(&requested()).unwrap());
         assert!(!has_booted(&state, "b"), "nothing was measured yet");
         state.reference = Some(BTreeMap::from([(BOOT.to_owned(), "a".to_owned())]));
         assert!(!has_booted(&state, "a") && has_booted(&state, "b"));

@@ -85,7 +85,7 @@ pub fn read(text: &str) -> Result<Table, TableError> {
     let (mut rows, mut missing, mut bits_per_s) = (Vec::new(), Vec::new(), None);
     for record in reader.records() {
         let record = record.map_err(|e| of_csv(&e))?;
-        let line = record.position().map_or(0, |at| line_of(text, at));
+        let line = record.position().map_or(0, |at| line_number(text, at));
         if record.len() != heads.len() {
             let (got, named) = (record.len(), heads.len());
             let fix = "write a cell for each column, empty if there is no value";
@@ -121,7 +121,7 @@ pub fn read(text: &str) -> Result<Table, TableError> {
 }
 
 /// The line of a record: the reader's place is that of the comments before it.
-fn line_of(text: &str, at: &csv::Position) -> u64 {
+fn line_number(text: &str, at: &csv::Position) -> u64 {
     let rest = usize::try_from(at.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or_default();
     at.line() + rest.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() as u64
 }

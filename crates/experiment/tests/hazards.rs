@@ -3,10 +3,10 @@
 //! N experiments of each take the place of the few that are enough to see a gross fault.
 
 use linerate_experiment::design::{self, DesignRequest, design};
+use linerate_experiment::protocol::{next, observe, report};
 use linerate_experiment::state::{ExperimentState, begin};
-use linerate_experiment::steps::{next, observe, report};
 use linerate_record::experiment::{CellOutcome, Decision, ExperimentStep, Report};
-use linerate_worlds::{Dice, HeldShare, Order, TRIALS, Trial, TrialCells, most_of_5_percent, table, tries};
+use linerate_worlds::{HeldShare, Order, SeededRng, TRIALS, Trial, TrialCells, most_of_5_percent, table, tries};
 
 const SECOND: u64 = 1_000_000_000;
 /// Intervals to settle in at first, and those measured after.
@@ -24,14 +24,14 @@ fn conducted() -> impl Iterator<Item = &'static Trial> {
 }
 
 fn run(trial: &Trial, effect: f64, same: bool, seed: u64) -> ExperimentState {
-    let mut dice = Dice::new(seed, 7);
-    let hazard = (trial.draw)(&mut dice);
+    let mut rng = SeededRng::new(seed, 7);
+    let hazard = (trial.draw)(&mut rng);
     assert_eq!(hazard.order, Order::Drawn, "{}", trial.name);
-    let mut cells = TrialCells::new(hazard, effect, dice);
-    let defaults = design::asked("default", vec!["new".to_owned()], seed);
+    let mut cells = TrialCells::new(hazard, effect, rng);
+    let defaults = design::requested("default", vec!["new".to_owned()], seed);
     let [settle_first_ns, measure_ns, lasting_ns] = [SETTLE, MEASURE, LASTING].map(|time| time * SECOND);
-    let asked = DesignRequest { same, blocks_max: BLOCKS, settle_first_ns, measure_ns, lasting_ns, ..defaults };
-    let mut planned = design(&asked).expect("a design that can be run");
+    let requested = DesignRequest { same, blocks_max: BLOCKS, settle_first_ns, measure_ns, lasting_ns, ..defaults };
+    let mut planned = design(&requested).expect("a design that can be run");
     planned.draws = 1000;
     let arm = planned.arms.len() as u32 - 1;
     let (mut state, mut now) = (begin(planned), 0);
@@ -148,12 +148,12 @@ fn estimates_of_what_stops_early_are_as_often_above_the_truth_as_below() {
         stopped += u32::from(state.blocks.len() < BLOCKS as usize);
         (sum, plain_sum) = (sum + reported, plain_sum + plain);
     }
-    let of = |sum: f64| 100.0 * sum / n as f64;
+    let percent = |sum: f64| 100.0 * sum / n as f64;
     println!(
         "{stopped} of {n} stopped early; true 2.00 %: told {:.2} % on average, {above} above; plain means {:.2} %, \
          {plain_above} above",
-        of(sum),
-        of(plain_sum)
+        percent(sum),
+        percent(plain_sum)
     );
     // A half, but for six in a hundred that few blocks cost, and 2.6 standard errors of a binomial.
     let share = f64::from(above) / n as f64;

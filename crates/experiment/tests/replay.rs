@@ -5,10 +5,10 @@
 mod hours;
 
 use linerate_experiment::design::{self, DesignRequest, design};
+use linerate_experiment::protocol::{next, observe, report};
 use linerate_experiment::state::{ExperimentState, begin};
-use linerate_experiment::steps::{next, observe, report};
 use linerate_record::experiment::{CellOutcome, Decision, Effect, ExperimentStep};
-use linerate_worlds::{Dice, HeldShare, RecordedSeries, table, tries};
+use linerate_worlds::{HeldShare, RecordedSeries, SeededRng, table, tries};
 
 use self::hours::hours;
 
@@ -21,17 +21,17 @@ const BLOCKS: u32 = 24;
 
 /// An experiment that begins somewhere in the hour; from its end it goes on with the hour's begin.
 fn conducted(hour: &RecordedSeries, effect: f64, seed: u64) -> ExperimentState {
-    let asked = DesignRequest {
+    let requested = DesignRequest {
         blocks_max: BLOCKS,
         settle_first_ns: SETTLE * SECOND,
         measure_ns: MEASURE * SECOND,
-        ..design::asked("default", vec!["new".to_owned()], seed)
+        ..design::requested("default", vec!["new".to_owned()], seed)
     };
-    let mut planned = design(&asked).expect("a design that can be run");
+    let mut planned = design(&requested).expect("a design that can be run");
     planned.draws = 1000;
     let arm = planned.arms.len() as u32 - 1;
     let seconds: Vec<u64> = hour.intervals(0, 1000).collect();
-    let begin_s = (Dice::new(seed, 37).unit() * seconds.len() as f64) as usize;
+    let begin_s = (SeededRng::new(seed, 37).unit() * seconds.len() as f64) as usize;
     let (mut state, mut now_s) = (begin(planned), 0);
     while let ExperimentStep::Measure(cell) = next(&state) {
         let lasts_s = (cell.settle_ns / SECOND + MEASURE) as usize;

@@ -6,27 +6,27 @@ use linerate_experiment::analyze::{AnalysisOptions, analyze};
 use linerate_experiment::table::read;
 use linerate_record::experiment::{Decision, Effect};
 use linerate_worlds::{
-    Dice, Hazard, HeldShare, Order, TRIALS, Trial, TrialCells, most_of_5_percent, table as table_of, tries,
+    Hazard, HeldShare, Order, SeededRng, TRIALS, Trial, TrialCells, most_of_5_percent, table as table_of, tries,
 };
 
 /// Blocks of a table that has them.
 const BLOCKS: u32 = 12;
 
 /// Runs in the order in which they were made: whether of the arm, and their name.
-fn order(hazard: &Hazard, blocked: bool, dice: &mut Dice) -> Vec<(bool, u32)> {
+fn order(hazard: &Hazard, blocked: bool, rng: &mut SeededRng) -> Vec<(bool, u32)> {
     let [arms, bases] = if blocked { [BLOCKS; 2] } else { hazard.runs };
     let is_drawn = hazard.order == Order::Drawn;
     let mut order: Vec<(bool, u32)> = Vec::new();
     if blocked {
         for block in 0..arms {
-            let is_arm_first = is_drawn && dice.happens(0.5);
+            let is_arm_first = is_drawn && rng.happens(0.5);
             order.extend([(is_arm_first, block), (!is_arm_first, block)]);
         }
     } else {
         order.extend((0..bases).map(|run| (false, run)).chain((0..arms).map(|run| (true, run))));
         if is_drawn {
             for last in (1..order.len()).rev() {
-                order.swap(last, (dice.unit() * (last + 1) as f64) as usize);
+                order.swap(last, (rng.unit() * (last + 1) as f64) as usize);
             }
         }
     }
@@ -39,10 +39,10 @@ fn order(hazard: &Hazard, blocked: bool, dice: &mut Dice) -> Vec<(bool, u32)> {
 
 /// The text of a table.
 fn table(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> String {
-    let mut dice = Dice::new(seed, 8);
-    let hazard = (trial.draw)(&mut dice);
-    let order = order(&hazard, blocked, &mut dice);
-    let mut cells = TrialCells::new(hazard, effect, dice);
+    let mut rng = SeededRng::new(seed, 8);
+    let hazard = (trial.draw)(&mut rng);
+    let order = order(&hazard, blocked, &mut rng);
+    let mut cells = TrialCells::new(hazard, effect, rng);
     let mut rows: Vec<(bool, u32, usize, f64, bool)> = Vec::new();
     for (place, (is_arm, run)) in order.into_iter().enumerate() {
         let cell = cells.next(is_arm, place % 2 == 0, 1);
@@ -64,9 +64,9 @@ fn table(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> String {
 }
 
 fn judged(trial: &Trial, effect: f64, blocked: bool, seed: u64) -> Effect {
-    let asked = AnalysisOptions { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed, drawn: true };
+    let requested = AnalysisOptions { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed, drawn: true };
     let report =
-        analyze(&read(&table(trial, effect, blocked, seed)).expect("a table that a world writes reads"), &asked)
+        analyze(&read(&table(trial, effect, blocked, seed)).expect("a table that a world writes reads"), &requested)
             .expect("it has arms and runs");
     report.series[0].effects[0].clone()
 }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use linerate_record::fleet::Allowed;
 use linerate_record::run::StopReason;
 
-use crate::bounds::in_parts;
-use crate::changing::{CHANGE_ORDER_BYTES_MAX, ChangeAnswer, ChangeOrder, JoinedParts, order_of};
+use crate::change_protocol::{CHANGE_ORDER_BYTES_MAX, ChangeAnswer, ChangeOrder, JoinedParts, parse_order};
 use crate::lease::{EndReason, Lease};
-use crate::loading::{LoadOrder, PointOrder};
-use crate::netting::{NetOrder, NetRoundOrder};
+use crate::load_protocol::{LoadOrder, PointOrder};
+use crate::message_limits::in_parts;
+use crate::net_protocol::{NetOrder, NetRoundOrder};
 use crate::protocol::{ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, ToAgent, frame};
-use crate::watching::WatchOrder;
+use crate::watch_protocol::WatchOrder;
 
 /// What an agent is to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Deed {
+pub enum AgentAction {
     /// Send these bytes.
     Say(Vec<u8>),
     /// Read the machine, and give what comes of it to [`answer`].
@@ -79,7 +79,7 @@ impl Agent {
 
     /// What to do about bytes that were taken at `taken_ns` of this machine's clock; it is `answered_ns` by now. `now`
     /// is monotonic.
-    pub fn take(&mut self, bytes: &[u8], now: Duration, taken_ns: i64, answered_ns: i64) -> Vec<Deed> {
+    pub fn take(&mut self, bytes: &[u8], now: Duration, taken_ns: i64, answered_ns: i64) -> Vec<AgentAction> {
         self.decoder.take(bytes);
         let mut deeds = Vec::new();
         loop {
@@ -87,7 +87,7 @@ impl Agent {
                 Ok(Some(message)) => message,
                 Ok(None) => return deeds,
                 Err(_) => {
-                    deeds.push(Deed::End(EndReason::Unread));
+                    deeds.push(AgentAction::End(EndReason::Unread));
                     return deeds;
                 }
             };
@@ -102,58 +102,62 @@ impl Agent {
                     vec![said(&FromAgent::Exchange { number, taken_ns, answered_ns })]
                 }
                 // Whoever gave this order may have given it up long ago, and found another way.
-                ToAgent::Change { .. } if has_lapsed => vec![Deed::End(EndReason::Lapsed)],
+                ToAgent::Change { .. } if has_lapsed => vec![AgentAction::End(EndReason::Lapsed)],
                 message => self.deeds(message),
             });
-            if matches!(deeds.last(), Some(Deed::End(_))) {
+            if matches!(deeds.last(), Some(AgentAction::End(_))) {
                 return deeds;
             }
         }
     }
 
-    fn deeds(&mut self, message: ToAgent) -> Vec<Deed> {
-        let deed = match message {
+    fn deeds(&mut self, message: ToAgent) -> Vec<AgentAction> {
+        let action = match message {
             ToAgent::Hello { protocol, token } if !self.is_greeted => {
                 self.is_greeted = true;
                 self.hello.token = token;
                 let hello = said(&FromAgent::Hello(Box::new(self.hello.clone())));
-                return if protocol == PROTOCOL { vec![hello] } else { vec![hello, Deed::End(EndReason::Unread)] };
+                return if protocol == PROTOCOL {
+                    vec![hello]
+                } else {
+                    vec![hello, AgentAction::End(EndReason::Unread)]
+                };
             }
-            ToAgent::End => Deed::End(EndReason::Asked),
-            ToAgent::EndWatch if self.is_watching => Deed::EndWatch,
-            _ if !self.is_greeted => Deed::End(EndReason::Unread),
+            ToAgent::End => AgentAction::End(EndReason::Requested),
+            ToAgent::EndWatch if self.is_watching => AgentAction::EndWatch,
+            _ if !self.is_greeted => AgentAction::End(EndReason::Unread),
             ToAgent::ReadMachine if !self.is_reading => {
                 self.is_reading = true;
-                Deed::ReadMachine
+                AgentAction::ReadMachine
             }
             ToAgent::Watch(order) if !self.is_watching => {
                 self.is_watching = true;
-                Deed::Watch(order)
+                AgentAction::Watch(order)
             }
-            ToAgent::Load(order) => Deed::Load(order),
-            ToAgent::Point(order) => Deed::Point(order),
-            ToAgent::Net(order) => Deed::Net(order),
-            ToAgent::NetRound(order) => Deed::NetRound(order),
-            ToAgent::Start { at_ns } => Deed::Start(at_ns),
-            ToAgent::Stop { reason } => Deed::Stop(reason),
+            ToAgent::Load(order) => AgentAction::Load(order),
+            ToAgent::Point(order) => AgentAction::Point(order),
+            ToAgent::Net(order) => AgentAction::Net(order),
+            ToAgent::NetRound(order) => AgentAction::NetRound(order),
+            ToAgent::Start { at_ns } => AgentAction::Start(at_ns),
+            ToAgent::Stop { reason } => AgentAction::Stop(reason),
             ToAgent::Change { text, is_last } if !self.is_changing => return self.change(&text, is_last),
             // A second greeting or watch, a reading or a change while one goes on, or the end of a watch that was not
             // begun.
-            _ => Deed::End(EndReason::Unread),
+            _ => AgentAction::End(EndReason::Unread),
         };
-        vec![deed]
+        vec![action]
     }
 
     /// Takes a part of an order about settings.
-    fn change(&mut self, text: &str, is_last: bool) -> Vec<Deed> {
+    fn change(&mut self, text: &str, is_last: bool) -> Vec<AgentAction> {
         let whole = self.change.take(text, is_last, CHANGE_ORDER_BYTES_MAX);
-        match whole.and_then(|json| json.map(|json| order_of(&json)).transpose()) {
+        match whole.and_then(|json| json.map(|json| parse_order(&json)).transpose()) {
             Ok(None) => Vec::new(),
             Ok(Some(order)) => {
                 self.is_changing = true;
-                vec![Deed::Change(Box::new(order))]
+                vec![AgentAction::Change(Box::new(order))]
             }
-            Err(_) => vec![Deed::End(EndReason::Unread)],
+            Err(_) => vec![AgentAction::End(EndReason::Unread)],
         }
     }
 
@@ -185,8 +189,8 @@ impl Agent {
         self.lease.has_lapsed(now)
     }
 
-    /// The messages of an answer to [`Deed::ReadMachine`]: JSON, or why there is none. Another may be asked for then.
-    pub fn answer(&mut self, read: Result<&str, String>) -> Vec<Deed> {
+    /// The messages of an answer to [`AgentAction::ReadMachine`]: JSON, or why there is none. Another may be asked for then.
+    pub fn answer(&mut self, read: Result<&str, String>) -> Vec<AgentAction> {
         self.is_reading = false;
         let json = match read {
             Ok(json) => json,
@@ -196,8 +200,8 @@ impl Agent {
         in_parts(json).map(part).collect()
     }
 
-    /// The messages of an answer to [`Deed::Change`]. Another order may be given then.
-    pub fn changed(&mut self, answer: &ChangeAnswer) -> Vec<Deed> {
+    /// The messages of an answer to [`AgentAction::Change`]. Another order may be given then.
+    pub fn changed(&mut self, answer: &ChangeAnswer) -> Vec<AgentAction> {
         self.is_changing = false;
         let json = match serde_json::to_string(answer) {
             Ok(json) if json.len() <= ANSWER_BYTES_MAX => json,
@@ -218,18 +222,18 @@ pub fn farewell(reason: EndReason) -> Result<Vec<u8>, FrameError> {
 }
 
 /// Sends a message; one that is too long is said to be.
-fn said(message: &FromAgent) -> Deed {
+fn said(message: &FromAgent) -> AgentAction {
     let refused = || frame(&FromAgent::Refused { why: "its answer is too long for a message".to_owned() });
     match frame(message).or_else(|_| refused()) {
-        Ok(bytes) => Deed::Say(bytes),
-        Err(_) => Deed::End(EndReason::Unread),
+        Ok(bytes) => AgentAction::Say(bytes),
+        Err(_) => AgentAction::End(EndReason::Unread),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::changing::DiffOrder;
+    use crate::change_protocol::DiffOrder;
     use crate::protocol::PART_BYTES;
     use crate::protocol::tests::hello;
 
@@ -238,7 +242,7 @@ mod tests {
     fn greeted() -> Agent {
         let mut agent = Agent::new(hello(), AT);
         let deeds = agent.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
-        assert!(matches!(deeds[..], [Deed::Say(_)]));
+        assert!(matches!(deeds[..], [AgentAction::Say(_)]));
         agent
     }
 
@@ -246,10 +250,10 @@ mod tests {
         ToAgent::Hello { protocol, token: "abc".to_owned() }
     }
 
-    fn messages(deeds: &[Deed]) -> Vec<FromAgent> {
+    fn messages(deeds: &[AgentAction]) -> Vec<FromAgent> {
         let mut decoder = Decoder::default();
-        for deed in deeds {
-            if let Deed::Say(bytes) = deed {
+        for action in deeds {
+            if let AgentAction::Say(bytes) = action {
                 decoder.take(bytes);
             }
         }
@@ -269,7 +273,7 @@ mod tests {
     fn what_is_out_of_turn_ends_an_agent() {
         let ends = |messages: &[ToAgent]| {
             let bytes: Vec<u8> = messages.iter().flat_map(|message| frame(message).unwrap()).collect();
-            Agent::new(hello(), AT).take(&bytes, AT, 0, 0).last() == Some(&Deed::End(EndReason::Unread))
+            Agent::new(hello(), AT).take(&bytes, AT, 0, 0).last() == Some(&AgentAction::End(EndReason::Unread))
         };
         let (hello, read) = (greeting(PROTOCOL), ToAgent::ReadMachine);
         assert!(ends(&[ToAgent::Exchange { number: 1 }]));
@@ -279,17 +283,20 @@ mod tests {
         assert!(ends(&[hello.clone(), ToAgent::EndWatch]));
         assert!(ends(&[greeting(PROTOCOL + 1)]));
         assert!(!ends(&[hello, read]));
-        assert_eq!(Agent::new(super::tests::hello(), AT).take(b"GET / HTTP", AT, 0, 0), [Deed::End(EndReason::Unread)]);
+        assert_eq!(
+            Agent::new(super::tests::hello(), AT).take(b"GET / HTTP", AT, 0, 0),
+            [AgentAction::End(EndReason::Unread)]
+        );
     }
 
     #[test]
     fn a_watch_is_ended_early_as_often_as_it_is_asked() {
         let order =
             WatchOrder { begin_ns: 0, step_ms: 1_000, steps: 60, ports: Vec::new(), sockets: true, is_client: false };
-        let asked = [ToAgent::Watch(Box::new(order.clone())), ToAgent::EndWatch, ToAgent::EndWatch];
-        let bytes: Vec<u8> = asked.iter().flat_map(|message| frame(message).unwrap()).collect();
+        let requested = [ToAgent::Watch(Box::new(order.clone())), ToAgent::EndWatch, ToAgent::EndWatch];
+        let bytes: Vec<u8> = requested.iter().flat_map(|message| frame(message).unwrap()).collect();
         let deeds = greeted().take(&bytes, AT, 0, 0);
-        assert_eq!(deeds, [Deed::Watch(Box::new(order)), Deed::EndWatch, Deed::EndWatch]);
+        assert_eq!(deeds, [AgentAction::Watch(Box::new(order)), AgentAction::EndWatch, AgentAction::EndWatch]);
     }
 
     #[test]
@@ -300,14 +307,14 @@ mod tests {
         let refused = messages(&deeds);
         assert!(matches!(&refused[..], [FromAgent::Refused { why }] if why.contains("--allow load")), "{refused:?}");
         let mut loads = Agent::new(AgentHello { allowed: Allowed::Load, ..hello() }, AT);
-        assert_eq!(loads.take(&ask, AT, 0, 0), [Deed::End(EndReason::Unread)], "nobody greeted it");
+        assert_eq!(loads.take(&ask, AT, 0, 0), [AgentAction::End(EndReason::Unread)], "nobody greeted it");
         let mut loads = Agent::new(AgentHello { allowed: Allowed::Load, ..hello() }, AT);
         loads.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
-        assert_eq!(loads.take(&ask, AT, 0, 0), [Deed::Stop(StopReason::Interrupted)]);
+        assert_eq!(loads.take(&ask, AT, 0, 0), [AgentAction::Stop(StopReason::Interrupted)]);
     }
 
     fn parts(order: &ChangeOrder) -> Vec<u8> {
-        crate::changing::ordered(order).unwrap()
+        crate::change_protocol::ordered(order).unwrap()
     }
 
     fn changer() -> Agent {
@@ -318,7 +325,7 @@ mod tests {
 
     #[test]
     fn settings_are_changed_by_an_agent_that_may_and_one_order_after_the_other() {
-        let tell = ChangeOrder::Tell { rollout: None, settings: true };
+        let tell = ChangeOrder::QueryStatus { rollout: None, settings: true };
         let mut loads = Agent::new(AgentHello { allowed: Allowed::Load, ..hello() }, AT);
         loads.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
         let refused = messages(&loads.take(&parts(&tell), AT, 0, 0));
@@ -328,26 +335,26 @@ mod tests {
         let long = DiffOrder { set: vec!["x".repeat(9_000); 200], ..DiffOrder::default() };
         let long = ChangeOrder::Diff(Box::new(long));
         assert!(parts(&long).len() > PART_BYTES * 4);
-        assert_eq!(agent.take(&parts(&long), AT, 0, 0), [Deed::Change(Box::new(long))]);
-        assert_eq!(agent.take(&parts(&tell), AT, 0, 0), [Deed::End(EndReason::Unread)], "one at a time");
+        assert_eq!(agent.take(&parts(&long), AT, 0, 0), [AgentAction::Change(Box::new(long))]);
+        assert_eq!(agent.take(&parts(&tell), AT, 0, 0), [AgentAction::End(EndReason::Unread)], "one at a time");
 
         let mut agent = changer();
         for _ in 0..3 {
-            assert_eq!(agent.take(&parts(&tell), AT, 0, 0), [Deed::Change(Box::new(tell.clone()))]);
-            let said = messages(&agent.changed(&ChangeAnswer::Failed { why: "no".to_owned(), told: None }));
+            assert_eq!(agent.take(&parts(&tell), AT, 0, 0), [AgentAction::Change(Box::new(tell.clone()))]);
+            let said = messages(&agent.changed(&ChangeAnswer::Failed { why: "no".to_owned(), reported: None }));
             assert!(matches!(&said[..], [FromAgent::Changed { is_last: true, .. }]), "{said:?}");
         }
         let text = "{}".to_owned();
         let odd = frame(&ToAgent::Change { text, is_last: true }).unwrap();
-        assert_eq!(agent.take(&odd, AT, 0, 0), [Deed::End(EndReason::Unread)]);
+        assert_eq!(agent.take(&odd, AT, 0, 0), [AgentAction::End(EndReason::Unread)]);
     }
 
     #[test]
     fn an_order_that_was_read_after_the_lease_lapsed_is_not_done() {
-        let tell = ChangeOrder::Tell { rollout: None, settings: false };
+        let tell = ChangeOrder::QueryStatus { rollout: None, settings: false };
         let mut agent = changer();
         let later = AT + Duration::from_secs(3);
-        assert_eq!(agent.take(&parts(&tell), later, 0, 0), [Deed::End(EndReason::Lapsed)]);
+        assert_eq!(agent.take(&parts(&tell), later, 0, 0), [AgentAction::End(EndReason::Lapsed)]);
     }
 
     #[test]
@@ -355,17 +362,17 @@ mod tests {
         let mut flows = Agent::new(AgentHello { allowed: Allowed::Flows, ..hello() }, AT);
         flows.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
         let net = NetOrder { token: "0f".repeat(32), own: 1, port: 0, threads: None };
-        for (asked, deed) in [
-            (ToAgent::Net(Box::new(net.clone())), Deed::Net(Box::new(net))),
-            (ToAgent::Start { at_ns: 5 }, Deed::Start(5)),
-            (ToAgent::Stop { reason: StopReason::Interrupted }, Deed::Stop(StopReason::Interrupted)),
+        for (requested, action) in [
+            (ToAgent::Net(Box::new(net.clone())), AgentAction::Net(Box::new(net))),
+            (ToAgent::Start { at_ns: 5 }, AgentAction::Start(5)),
+            (ToAgent::Stop { reason: StopReason::Interrupted }, AgentAction::Stop(StopReason::Interrupted)),
         ] {
-            assert_eq!(flows.take(&frame(&asked).unwrap(), AT, 0, 0), [deed], "{asked:?}");
+            assert_eq!(flows.take(&frame(&requested).unwrap(), AT, 0, 0), [action], "{requested:?}");
         }
-        for asked in [ToAgent::ReadMachine, ToAgent::EndWatch] {
-            let refused = messages(&flows.take(&frame(&asked).unwrap(), AT, 0, 0));
-            let [FromAgent::Refused { why }] = &refused[..] else { panic!("{asked:?}: {refused:?}") };
-            assert!(why.contains("linerate net serve"), "{asked:?}: {why}");
+        for requested in [ToAgent::ReadMachine, ToAgent::EndWatch] {
+            let refused = messages(&flows.take(&frame(&requested).unwrap(), AT, 0, 0));
+            let [FromAgent::Refused { why }] = &refused[..] else { panic!("{requested:?}: {refused:?}") };
+            assert!(why.contains("linerate net serve"), "{requested:?}: {why}");
         }
         assert!(Allowed::Flows < Allowed::Load, "who has to load is not content with it");
     }

@@ -49,13 +49,13 @@ pub enum AttachAnswer {
         lease_ms: u64,
     },
     /// Nothing follows.
-    Refused(Refusal),
+    Refused(AttachRefusal),
 }
 
 /// Why an agent does not take a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Refusal {
+pub enum AttachRefusal {
     /// Another coordinator has it.
     #[error("another coordinator has been using this agent for {for_s} s")]
     Busy {
@@ -79,7 +79,8 @@ pub enum Refusal {
     Ending,
     /// Its machine cannot be changed through it.
     #[error("{why}")]
-    Unfit {
+    #[serde(rename = "unfit")]
+    NoFitReason {
         /// Why not.
         why: String,
     },
@@ -87,12 +88,12 @@ pub enum Refusal {
 
 /// The first word of a stream, taken from bytes in any pieces.
 #[derive(Debug, Default)]
-pub struct First {
+pub struct FirstWord {
     decoder: Decoder,
     bytes: usize,
 }
 
-impl First {
+impl FirstWord {
     /// Takes bytes; the word where it is whole, with the bytes behind it.
     ///
     /// # Errors
@@ -163,28 +164,28 @@ impl SentBytes {
 
 /// What to do about a stream that asks for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AttachVerdict {
     /// It is the first of its token: begin.
     Begin,
     /// It is the next one of the token that has the agent.
     Resume,
     /// Say so, and close it.
-    Refuse(Refusal),
+    Refuse(AttachRefusal),
 }
 
 /// What to do about a stream, where the agent is held by a token for so many seconds, or by nobody.
 #[must_use]
-pub fn verdict(asked: &Attach, held: Option<(&str, u64)>) -> Verdict {
-    if asked.attach != ATTACH_VERSION {
-        return Verdict::Refuse(Refusal::Version { attach: ATTACH_VERSION });
+pub fn verdict(requested: &Attach, held: Option<(&str, u64)>) -> AttachVerdict {
+    if requested.attach != ATTACH_VERSION {
+        return AttachVerdict::Refuse(AttachRefusal::Version { attach: ATTACH_VERSION });
     }
     match held {
-        Some((token, _)) if token == asked.token => Verdict::Resume,
-        Some((_, for_s)) => Verdict::Refuse(Refusal::Busy { for_s }),
-        None if asked.is_again || asked.token.is_empty() || asked.token.len() > TEXT_BYTES_MAX => {
-            Verdict::Refuse(Refusal::Unknown)
+        Some((token, _)) if token == requested.token => AttachVerdict::Resume,
+        Some((_, for_s)) => AttachVerdict::Refuse(AttachRefusal::Busy { for_s }),
+        None if requested.is_again || requested.token.is_empty() || requested.token.len() > TEXT_BYTES_MAX => {
+            AttachVerdict::Refuse(AttachRefusal::Unknown)
         }
-        None => Verdict::Begin,
+        None => AttachVerdict::Begin,
     }
 }
 
@@ -199,21 +200,21 @@ mod tests {
 
     #[test]
     fn one_coordinator_has_an_agent_and_only_it_comes_back() {
-        let refused = |refusal| Verdict::Refuse(refusal);
-        for (asked, held, expected) in [
-            (attach("a", false), None, Verdict::Begin),
-            (attach("a", true), None, refused(Refusal::Unknown)),
-            (attach("", false), None, refused(Refusal::Unknown)),
-            (attach("a", true), Some(("a", 3)), Verdict::Resume),
+        let refused = |refusal| AttachVerdict::Refuse(refusal);
+        for (requested, held, expected) in [
+            (attach("a", false), None, AttachVerdict::Begin),
+            (attach("a", true), None, refused(AttachRefusal::Unknown)),
+            (attach("", false), None, refused(AttachRefusal::Unknown)),
+            (attach("a", true), Some(("a", 3)), AttachVerdict::Resume),
             // The answer to its first word was lost.
-            (attach("a", false), Some(("a", 3)), Verdict::Resume),
-            (attach("b", false), Some(("a", 3)), refused(Refusal::Busy { for_s: 3 })),
-            (attach("b", true), Some(("a", 3)), refused(Refusal::Busy { for_s: 3 })),
-            (Attach { attach: 9, ..attach("a", true) }, Some(("a", 3)), refused(Refusal::Version { attach: 1 })),
+            (attach("a", false), Some(("a", 3)), AttachVerdict::Resume),
+            (attach("b", false), Some(("a", 3)), refused(AttachRefusal::Busy { for_s: 3 })),
+            (attach("b", true), Some(("a", 3)), refused(AttachRefusal::Busy { for_s: 3 })),
+            (Attach { attach: 9, ..attach("a", true) }, Some(("a", 3)), refused(AttachRefusal::Version { attach: 1 })),
         ] {
-            assert_eq!(verdict(&asked, held), expected, "{asked:?} {held:?}");
+            assert_eq!(verdict(&requested, held), expected, "{requested:?} {held:?}");
         }
-        assert!(Refusal::Busy { for_s: 3 }.to_string().contains("another coordinator"));
+        assert!(AttachRefusal::Busy { for_s: 3 }.to_string().contains("another coordinator"));
     }
 
     #[test]
@@ -221,24 +222,24 @@ mod tests {
         let bytes = [word(&attach("t", false)), b"behind".to_vec()].concat();
         let length = bytes.len() - 6;
         for cut in 0..bytes.len() {
-            let mut first = First::default();
+            let mut first = FirstWord::default();
             let came = first.take::<Attach>(&bytes[..cut]).unwrap();
             assert_eq!(came.is_some(), cut >= length, "{cut}");
-            let (asked, rest) = match came {
-                Some((asked, rest)) => (asked, [rest, bytes[cut..].to_vec()].concat()),
+            let (requested, rest) = match came {
+                Some((requested, rest)) => (requested, [rest, bytes[cut..].to_vec()].concat()),
                 None => first.take::<Attach>(&bytes[cut..]).unwrap().unwrap(),
             };
-            assert_eq!((asked, rest.as_slice()), (attach("t", false), &b"behind"[..]), "{cut}");
+            assert_eq!((requested, rest.as_slice()), (attach("t", false), &b"behind"[..]), "{cut}");
         }
     }
 
     #[test]
     fn a_first_word_without_end_is_refused() {
-        let mut first = First::default();
+        let mut first = FirstWord::default();
         let length = u32::to_le_bytes(1 << 19);
         assert!(first.take::<Attach>(&length).unwrap().is_none());
         assert!(first.take::<Attach>(&[b' '; 4093]).is_err());
-        assert!(First::default().take::<Attach>(b"GET / HTTP/1.1\r\n").is_err());
+        assert!(FirstWord::default().take::<Attach>(b"GET / HTTP/1.1\r\n").is_err());
     }
 
     #[test]

@@ -8,21 +8,21 @@ use std::collections::VecDeque;
 use linerate_record::fleet::MachineState;
 use linerate_record::load::Server;
 
-use crate::bounds::printable;
-use crate::changing::{ChangeAnswer, ChangeOrder, ChangingAgent, ordered};
-use crate::clocks::{ClockExchange, ClockOffset, Clocks};
-use crate::driven::DrivenLoad;
-pub use crate::driven::LoadNews;
-pub use crate::fault::Fault;
-use crate::fault::lie;
+use crate::change_protocol::{ChangeAnswer, ChangeOrder, ChangingAgent, ordered};
+use crate::clock_offset::{ClockExchange, ClockOffset, Clocks};
+use crate::driven_load::DrivenLoad;
+pub use crate::driven_load::LoadEvent;
+pub use crate::error::AgentError;
+use crate::error::lie;
 use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
-use crate::loading::{LoadOrder, LoadSaid, PointOrder};
-use crate::netting::{NetAgent, NetNews, NetOrder, NetRoundOrder, NetSaid};
+use crate::load_protocol::{LoadMessage, LoadOrder, PointOrder};
+use crate::machine_state::state;
+use crate::message_limits::printable;
+use crate::net_protocol::{NetAgent, NetEvent, NetMessage, NetOrder, NetRoundOrder};
 use crate::protocol::{
     ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, ToAgent, checked, frame,
 };
-use crate::state::state;
-use crate::watching::{WatchOrder, WatchSaid, WatchedAgent};
+use crate::watch_protocol::{WatchMessage, WatchOrder, WatchedAgent};
 
 /// Exchanges of clocks before anything else: of so many, one hardly waited anywhere.
 const EXCHANGES: u64 = 8;
@@ -32,7 +32,7 @@ const READ_WITHIN_NS: i64 = 60_000_000_000;
 
 /// What is known of an agent after all.
 #[derive(Clone, Debug)]
-pub struct Met {
+pub struct AgentInfo {
     /// Who it is.
     pub hello: AgentHello,
     /// Its clock, when the conversation ended.
@@ -45,7 +45,7 @@ pub struct Met {
 
 /// A question whose answer has not come.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct Requested {
     number: u64,
     at_ns: i64,
 }
@@ -58,14 +58,14 @@ pub struct Conversation {
     hello: Option<AgentHello>,
     clocks: Clocks,
     answered: u64,
-    exchange: Option<Asked>,
+    exchange: Option<Requested>,
     last_exchange_ns: i64,
     /// Until when its silence is the stream's fault.
     excused_ns: i64,
     /// Whether its machine is wanted.
     is_machine_wanted: bool,
     /// When it was asked for.
-    machine_asked_ns: Option<i64>,
+    machine_requested_ns: Option<i64>,
     machine: String,
     state: Option<MachineState>,
     /// Whether it goes on until it is told to end, and what it loads meanwhile.
@@ -75,7 +75,7 @@ pub struct Conversation {
     changing: ChangingAgent,
     /// How far it is with what it reads of its machine, and what it said of that since.
     watch: Option<WatchedAgent>,
-    watched: VecDeque<WatchSaid>,
+    watched: VecDeque<WatchMessage>,
     /// When something of that came last: an answer to a question may be behind it.
     heard_ns: i64,
     /// Until when it has to be greeted back, and from when on.
@@ -98,7 +98,7 @@ impl Conversation {
             last_exchange_ns: now_ns,
             excused_ns: i64::MIN,
             is_machine_wanted,
-            machine_asked_ns: None,
+            machine_requested_ns: None,
             machine: String::new(),
             state: None,
             stays: false,
@@ -214,25 +214,25 @@ impl Conversation {
     }
 
     /// What it said about its machine since, checked.
-    pub fn watched(&mut self) -> Option<WatchSaid> {
+    pub fn watched(&mut self) -> Option<WatchMessage> {
         self.watched.pop_front()
     }
 
     /// What it said about flows since, checked.
-    pub fn net_news(&mut self) -> Option<NetNews> {
+    pub fn net_news(&mut self) -> Option<NetEvent> {
         self.net.next()
     }
 
     /// What it said about load since, checked.
-    pub fn news(&mut self) -> Option<LoadNews> {
+    pub fn news(&mut self) -> Option<LoadEvent> {
         self.load.next()
     }
 
     /// Takes what an agent wrote, which came at `now_ns`.
     ///
     /// # Errors
-    /// [`Fault`], behind which nothing of it is worth anything.
-    pub fn take(&mut self, bytes: &[u8], now_ns: i64) -> Result<(), Fault> {
+    /// [`AgentError`], behind which nothing of it is worth anything.
+    pub fn take(&mut self, bytes: &[u8], now_ns: i64) -> Result<(), AgentError> {
         if !bytes.is_empty() && self.watch.as_ref().is_some_and(WatchedAgent::goes_on) {
             self.heard_ns = now_ns;
         }
@@ -242,7 +242,7 @@ impl Conversation {
             let message = match self.decoder.message() {
                 Ok(Some(message)) => message,
                 Ok(None) => return Ok(()),
-                Err(_) if self.hello.is_none() => return Err(Fault::NoAgent(self.decoder.rest())),
+                Err(_) if self.hello.is_none() => return Err(AgentError::NoAgent(self.decoder.rest())),
                 Err(error) => return Err(lie(&format!("it wrote {error}"))),
             };
             let length = self.decoder.taken() - before;
@@ -250,36 +250,36 @@ impl Conversation {
         }
     }
 
-    fn message(&mut self, message: FromAgent, length: usize, now_ns: i64) -> Result<(), Fault> {
-        let out_of_turn = |what: &str| Err(Fault::Lie(format!("{what} that was not requested")));
+    fn message(&mut self, message: FromAgent, length: usize, now_ns: i64) -> Result<(), AgentError> {
+        let out_of_turn = |what: &str| Err(AgentError::Lie(format!("{what} that was not requested")));
         match message {
             FromAgent::Hello(hello) if self.hello.is_none() => {
-                checked(&hello).map_err(Fault::Lie)?;
+                checked(&hello).map_err(AgentError::Lie)?;
                 if hello.protocol != PROTOCOL {
-                    return Err(Fault::Version { theirs: hello.linerate.clone(), protocol: hello.protocol });
+                    return Err(AgentError::Version { theirs: hello.linerate.clone(), protocol: hello.protocol });
                 }
                 if hello.token != self.token {
-                    return Err(Fault::Lie("it does not repeat its token".to_owned()));
+                    return Err(AgentError::Lie("it does not repeat its token".to_owned()));
                 }
                 self.hello = Some(*hello);
                 Ok(())
             }
             FromAgent::Hello(_) => out_of_turn("a second greeting"),
             FromAgent::Exchange { number, taken_ns, answered_ns } => {
-                let Some(asked) = self.exchange.take().filter(|asked| asked.number == number) else {
+                let Some(requested) = self.exchange.take().filter(|requested| requested.number == number) else {
                     return out_of_turn("a time");
                 };
-                let exchange = ClockExchange { sent_ns: asked.at_ns, taken_ns, answered_ns, returned_ns: now_ns };
-                self.clocks.take(exchange).map_err(|error| Fault::Lie(error.to_string()))?;
+                let exchange = ClockExchange { sent_ns: requested.at_ns, taken_ns, answered_ns, returned_ns: now_ns };
+                self.clocks.take(exchange).map_err(|error| AgentError::Lie(error.to_string()))?;
                 self.answered += 1;
                 Ok(())
             }
             FromAgent::Part { text, is_last } => {
-                if self.machine_asked_ns.is_none() || self.state.is_some() {
+                if self.machine_requested_ns.is_none() || self.state.is_some() {
                     return out_of_turn("an answer");
                 }
                 if self.machine.len() + text.len() > ANSWER_BYTES_MAX {
-                    return Err(Fault::Lie(format!("an answer of more than {ANSWER_BYTES_MAX} bytes")));
+                    return Err(AgentError::Lie(format!("an answer of more than {ANSWER_BYTES_MAX} bytes")));
                 }
                 self.machine.push_str(&text);
                 if is_last {
@@ -288,7 +288,7 @@ impl Conversation {
                 Ok(())
             }
             FromAgent::Load(said) => match *said {
-                LoadSaid::Failed { why } => Err(Fault::Failed(printable(&why))),
+                LoadMessage::Failed { why } => Err(AgentError::Failed(printable(&why))),
                 said => {
                     // Load is asked for once its clock is known.
                     let clock = self.clocks.at(now_ns);
@@ -297,7 +297,7 @@ impl Conversation {
                 }
             },
             FromAgent::Net(said) => match *said {
-                NetSaid::Failed { why } => Err(Fault::Failed(printable(&why))),
+                NetMessage::Failed { why } => Err(AgentError::Failed(printable(&why))),
                 said => self.net.take(said, now_ns).map_err(|why| lie(&why)),
             },
             FromAgent::Watched(said) => {
@@ -307,51 +307,54 @@ impl Conversation {
                 Ok(())
             }
             FromAgent::Changed { text, is_last } => self.changing.take(&text, is_last).map_err(|why| lie(&why)),
-            FromAgent::Refused { why } => Err(Fault::Refused(printable(&why))),
-            FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),
-            FromAgent::End { reason } => Err(Fault::Left(reason)),
+            FromAgent::Refused { why } => Err(AgentError::Refused(printable(&why))),
+            FromAgent::End { reason: EndReason::Signalled } => Err(AgentError::Signalled),
+            FromAgent::End { reason } => Err(AgentError::Left(reason)),
         }
     }
 
     /// What is to be said at an instant; nothing, mostly.
     ///
     /// # Errors
-    /// [`Fault`] where something did not come in time.
-    pub fn due(&mut self, now_ns: i64) -> Result<Vec<u8>, Fault> {
+    /// [`AgentError`] where something did not come in time.
+    pub fn due(&mut self, now_ns: i64) -> Result<Vec<u8>, AgentError> {
         let seconds = |ns: i64| ns / 1_000_000_000;
         if self.hello.is_none() {
             let is_late = now_ns - self.greeted_ns.max(self.excused_ns) > self.greet_within_ns;
             return if is_late {
-                Err(self.unheard(Fault::Mute(seconds(self.greet_within_ns))))
+                Err(self.unheard(AgentError::Mute(seconds(self.greet_within_ns))))
             } else {
                 Ok(Vec::new())
             };
         }
-        let patience = nanoseconds(LAPSES_AFTER);
-        if self.exchange.is_some_and(|asked| now_ns - asked.at_ns.max(self.excused_ns).max(self.heard_ns) > patience) {
-            return Err(Fault::Frozen(seconds(patience)));
+        let deadline = nanoseconds(LAPSES_AFTER);
+        if self
+            .exchange
+            .is_some_and(|requested| now_ns - requested.at_ns.max(self.excused_ns).max(self.heard_ns) > deadline)
+        {
+            return Err(AgentError::Frozen(seconds(deadline)));
         }
         // What could not be heard until a moment ago may be on its way.
-        let is_excused = now_ns - self.excused_ns.max(i64::MIN / 2) <= patience;
-        if self.state.is_none() && self.machine_asked_ns.is_some_and(|at| now_ns - at > READ_WITHIN_NS) {
-            return Err(Fault::Slow(seconds(READ_WITHIN_NS)));
+        let is_excused = now_ns - self.excused_ns.max(i64::MIN / 2) <= deadline;
+        if self.state.is_none() && self.machine_requested_ns.is_some_and(|at| now_ns - at > READ_WITHIN_NS) {
+            return Err(AgentError::Slow(seconds(READ_WITHIN_NS)));
         }
         let of_watch = self.watch.as_ref().and_then(|watch| watch.overdue(now_ns));
         let of_flows = || self.net.overdue(now_ns).or_else(|| self.changing.overdue(now_ns));
         let late = self.load.overdue(now_ns).or_else(of_flows).or(of_watch);
         if let Some(why) = late.filter(|_| !is_excused) {
-            return Err(Fault::Failed(why));
+            return Err(AgentError::Failed(why));
         }
         let mut bytes = Vec::new();
         let is_due = self.answered < EXCHANGES || now_ns - self.last_exchange_ns >= nanoseconds(RENEWED_EACH);
         if self.exchange.is_none() && is_due && (self.stays || !self.is_done()) {
             let number = self.answered + 1;
-            self.exchange = Some(Asked { number, at_ns: now_ns });
+            self.exchange = Some(Requested { number, at_ns: now_ns });
             self.last_exchange_ns = now_ns;
             bytes.extend(framed(&ToAgent::Exchange { number }));
         }
-        if self.is_machine_wanted && self.machine_asked_ns.is_none() && self.answered >= EXCHANGES {
-            self.machine_asked_ns = Some(now_ns);
+        if self.is_machine_wanted && self.machine_requested_ns.is_none() && self.answered >= EXCHANGES {
+            self.machine_requested_ns = Some(now_ns);
             bytes.extend(framed(&ToAgent::ReadMachine));
         }
         Ok(bytes)
@@ -361,8 +364,8 @@ impl Conversation {
     #[must_use]
     pub fn awaits(&self, now_ns: i64) -> bool {
         match self.exchange {
-            Some(asked) => now_ns - asked.at_ns > nanoseconds(RENEWED_EACH),
-            None => self.hello.is_none() || self.machine_asked_ns.is_some(),
+            Some(requested) => now_ns - requested.at_ns > nanoseconds(RENEWED_EACH),
+            None => self.hello.is_none() || self.machine_requested_ns.is_some(),
         }
     }
 
@@ -374,14 +377,14 @@ impl Conversation {
 
     /// Why nothing more is heard, where what was written has come to its end.
     #[must_use]
-    pub fn over(&self) -> Fault {
-        self.unheard(if self.hello.is_some() { Fault::Gone } else { Fault::Ended })
+    pub fn over(&self) -> AgentError {
+        self.unheard(if self.hello.is_some() { AgentError::Gone } else { AgentError::Ended })
     }
 
     /// Somebody who wrote less than a message needs is no agent.
-    fn unheard(&self, otherwise: Fault) -> Fault {
+    fn unheard(&self, otherwise: AgentError) -> AgentError {
         let rest = if self.hello.is_none() { self.decoder.rest() } else { String::new() };
-        if rest.is_empty() { otherwise } else { Fault::NoAgent(rest) }
+        if rest.is_empty() { otherwise } else { AgentError::NoAgent(rest) }
     }
 
     /// Whether all that was wanted is there.
@@ -392,10 +395,10 @@ impl Conversation {
 
     /// What ends an agent, and what is known of it; nothing unless all that was wanted is there.
     #[must_use]
-    pub fn end(self, now_ns: i64) -> Option<(Vec<u8>, Met)> {
+    pub fn end(self, now_ns: i64) -> Option<(Vec<u8>, AgentInfo)> {
         let clock = self.clocks.at(now_ns).filter(|_| self.is_done())?;
         let round_trip_ns = self.clocks.round_trip_ns()?;
-        let met = Met { hello: self.hello?, clock, round_trip_ns, state: self.state };
+        let met = AgentInfo { hello: self.hello?, clock, round_trip_ns, state: self.state };
         Some((framed(&ToAgent::End), met))
     }
 }

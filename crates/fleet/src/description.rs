@@ -1,6 +1,6 @@
 //! `fleet.yaml`: nodes with their roles and how each is reached, all mistakes told at once.
 
-mod places;
+mod location;
 
 use core::net::SocketAddr;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use std::str::FromStr;
 use linerate_record::fleet::NodeRole;
 use linerate_record::net::NetSpace;
 use linerate_record::ranges::{RangeError, expanded};
-use linerate_site::mistake::{Mistake, SiteError};
-use linerate_site::place::SourcePosition;
+use linerate_site::error::{Mistake, SiteError};
+use linerate_site::source_position::SourcePosition;
 use linerate_site::yaml::{self, Content, YamlEntry, YamlNode};
 use linerate_site::{nearest, quoted};
 
-use crate::reach::{KubePlace, NodeReach, PodChoice};
+use crate::node_reach::{NodeReach, PodChoice, PodLocation};
 use crate::ssh_options::SshOptionError;
-use places::{labels, network, services};
+use location::{labels, network, services};
 
 /// Most nodes of a fleet.
 pub const NODES_MAX: usize = 1024;
@@ -93,7 +93,7 @@ fn nodes(root: &YamlNode, mistakes: &mut Vec<Mistake>) -> Vec<FleetNode> {
             ));
             continue;
         };
-        let (place, read) = (item.place, nodes_of(entries, item.place, mistakes));
+        let (place, read) = (item.place, entry_nodes(entries, item.place, mistakes));
         for node in read {
             if all.iter().any(|other| other.name == node.name) {
                 let what = format!("a second node {}", quoted(&node.name));
@@ -112,7 +112,7 @@ fn nodes(root: &YamlNode, mistakes: &mut Vec<Mistake>) -> Vec<FleetNode> {
 }
 
 /// The nodes of one entry.
-fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Vec<FleetNode> {
+fn entry_nodes(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Vec<FleetNode> {
     for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
         let meant = nearest(&entry.key.to_lowercase(), KEYS.into_iter());
         let meant = meant.map_or_else(String::new, |key| format!("did you mean {key:?}? "));
@@ -255,7 +255,7 @@ fn reaches(text: &str, place: SourcePosition, names: &[String], mistakes: &mut V
 }
 
 /// One of the pods that a selector shared by several names selects.
-fn selected(place: &KubePlace, number: usize, of: usize) -> NodeReach {
+fn selected(place: &PodLocation, number: usize, of: usize) -> NodeReach {
     let mut place = place.clone();
     if let PodChoice::Selected { number: own_number, of: own_of, .. } = &mut place.pod {
         (*own_number, *own_of) = (number, of);
@@ -308,11 +308,11 @@ mod tests {
     #[track_caller]
     pub(super) fn refused(text: &str, parts: &[&str], count: usize) {
         let error = read(text, "f.yaml").unwrap_err();
-        let told = error.to_string();
+        let reported = error.to_string();
         for part in parts {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(reported.contains(part), "{part}: {reported}");
         }
-        assert_eq!(error.count(), count, "{told}");
+        assert_eq!(error.count(), count, "{reported}");
     }
 
     #[test]
@@ -400,13 +400,13 @@ nodes:
   - {name: one, role: storage, reach: 'kube://minio/?app=minio'}
 ";
         let nodes = read(text, "f.yaml").unwrap();
-        let of = |node: &FleetNode| match &node.reach {
-            NodeReach::Kube(KubePlace { pod: PodChoice::Selected { selector, number, of }, .. }) => {
+        let pod_choice = |node: &FleetNode| match &node.reach {
+            NodeReach::Kube(PodLocation { pod: PodChoice::Selected { selector, number, of }, .. }) => {
                 format!("{} {selector} {number}/{of}", node.name)
             }
             other => panic!("{other:?}"),
         };
-        let said: Vec<String> = nodes.iter().map(of).collect();
+        let said: Vec<String> = nodes.iter().map(pod_choice).collect();
         let expected =
             ["c0 app=linerate 0/3", "c1 app=linerate 1/3", "c2 app=linerate 2/3", "d0 index=0 0/1", "d1 index=1 0/1"];
         assert_eq!(said[..5], expected);
@@ -420,14 +420,14 @@ nodes:
   - {name: 'a{1...2}', role: client, become: sudo -n, cache: /var/tmp/x}
   - {name: b, role: client, reach: 'ssh://b'}
 ";
-        let of = |node: &FleetNode| match &node.reach {
+        let ssh_options = |node: &FleetNode| match &node.reach {
             NodeReach::Ssh(place) => {
                 let texts = (place.become_by.as_ref().map(ToString::to_string), place.cache.as_ref());
                 format!("{} {:?} {:?}", node.name, texts.0, texts.1.map(ToString::to_string))
             }
             other => panic!("{other:?}"),
         };
-        let said: Vec<String> = read(text, "f.yaml").unwrap().iter().map(of).collect();
+        let said: Vec<String> = read(text, "f.yaml").unwrap().iter().map(ssh_options).collect();
         let own = "Some(\"sudo -n\") Some(\"/var/tmp/x\")";
         assert_eq!(said, [format!("a1 {own}"), format!("a2 {own}"), "b None None".to_owned()]);
         let text = "\

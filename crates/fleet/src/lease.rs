@@ -51,7 +51,8 @@ impl Lease {
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// Its coordinator asked for it.
-    Asked,
+    #[serde(rename = "asked")]
+    Requested,
     /// Its input ended.
     EndOfInput,
     /// Nobody renewed its lease.
@@ -67,7 +68,7 @@ impl EndReason {
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
-            EndReason::Asked => "it was asked to",
+            EndReason::Requested => "it was asked to",
             EndReason::EndOfInput => "its input was closed",
             EndReason::Lapsed => "it heard nothing from this machine for the time of its lease",
             EndReason::Signalled => "a signal ended it",

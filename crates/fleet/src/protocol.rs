@@ -8,12 +8,12 @@ use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::run::StopReason;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::bounds::checked_text;
-pub use crate::bounds::{PART_BYTES, TEXT_BYTES_MAX};
 use crate::lease::EndReason;
-use crate::loading::{LoadOrder, LoadSaid, PointOrder};
-use crate::netting::{NetOrder, NetRoundOrder, NetSaid};
-use crate::watching::{WatchOrder, WatchSaid};
+use crate::load_protocol::{LoadMessage, LoadOrder, PointOrder};
+use crate::message_limits::checked_text;
+pub use crate::message_limits::{PART_BYTES, TEXT_BYTES_MAX};
+use crate::net_protocol::{NetMessage, NetOrder, NetRoundOrder};
+use crate::watch_protocol::{WatchMessage, WatchOrder};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
 pub const PROTOCOL: u32 = 10;
@@ -64,9 +64,9 @@ pub enum ToAgent {
         /// Why.
         reason: StopReason,
     },
-    /// A part of an order about settings, in order: at most [`crate::changing::CHANGE_ORDER_BYTES_MAX`] together.
+    /// A part of an order about settings, in order: at most [`crate::change_protocol::CHANGE_ORDER_BYTES_MAX`] together.
     Change {
-        /// Of the order, as JSON of [`crate::changing::ChangeOrder`].
+        /// Of the order, as JSON of [`crate::change_protocol::ChangeOrder`].
         text: String,
         /// Whether nothing follows.
         is_last: bool,
@@ -98,14 +98,14 @@ pub enum FromAgent {
         is_last: bool,
     },
     /// Something about load.
-    Load(Box<LoadSaid>),
+    Load(Box<LoadMessage>),
     /// Something about flows.
-    Net(Box<NetSaid>),
+    Net(Box<NetMessage>),
     /// Something about what its machine does.
-    Watched(Box<WatchSaid>),
+    Watched(Box<WatchMessage>),
     /// A part of what became of an order about settings, in order.
     Changed {
-        /// Of the answer, as JSON of [`crate::changing::ChangeAnswer`].
+        /// Of the answer, as JSON of [`crate::change_protocol::ChangeAnswer`].
         text: String,
         /// Whether nothing follows.
         is_last: bool,
@@ -251,7 +251,7 @@ pub fn checked_machine(machine: &Machine) -> Result<(), String> {
     });
     let own = [&machine.kernel, &machine.cpu_model, &machine.clocksource];
     own.into_iter().map(String::as_str).chain(nics).try_for_each(checked_text)?;
-    let longest = |of: fn(&MachineNic) -> usize| machine.nics.iter().map(of).max().unwrap_or_default() as u64;
+    let longest = |extract: fn(&MachineNic) -> usize| machine.nics.iter().map(extract).max().unwrap_or_default() as u64;
     // Linux runs on 8,192 processors at the most (`arch/x86/Kconfig: NR_CPUS_RANGE_END`), and 1,024 NUMA nodes.
     let counts = [
         ("processors", u64::from(machine.cpus), 8_192),

@@ -91,13 +91,13 @@ mod tests {
 
     #[test]
     fn a_command_is_words_that_no_shell_reads_as_more() {
-        for (text, told) in [
+        for (text, reported) in [
             ("sudo -n", "sudo -n"),
             ("  sudo \t -n -u minio-user ", "sudo -n -u minio-user"),
             ("/usr/local/bin/doas -n", "/usr/local/bin/doas -n"),
             ("sudo -n --prompt=x", "sudo -n --prompt=x"),
         ] {
-            assert_eq!(text.parse::<BecomeCommand>().unwrap().to_string(), told);
+            assert_eq!(text.parse::<BecomeCommand>().unwrap().to_string(), reported);
         }
         assert_eq!("sudo -n".parse::<BecomeCommand>().unwrap().program(), "sudo");
         for text in [
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn a_cache_is_a_folder_by_its_whole_path() {
-        for (text, told) in [("/var/tmp/me", "/var/tmp/me"), ("/a.b_c-d/", "/a.b_c-d")] {
-            assert_eq!(text.parse::<CacheFolder>().unwrap().to_string(), told);
+        for (text, reported) in [("/var/tmp/me", "/var/tmp/me"), ("/a.b_c-d/", "/a.b_c-d")] {
+            assert_eq!(text.parse::<CacheFolder>().unwrap().to_string(), reported);
         }
         for text in ["", "/", "var", "~/x", "-x", "/a/../b", "/a b", "/a;id", "/$HOME", "/a\"", "/a'", "/a\n"] {
             let error = text.parse::<CacheFolder>().expect_err(text).to_string();

@@ -5,7 +5,7 @@
 //! those that count, and those of the warm-up, from 0.
 
 use linerate_record::net::{NET_PROBES_MAX, NET_STREAMS_MAX, NetDatagrams, NetOp};
-use linerate_record::sound::COUNT_MAX;
+use linerate_record::plausibility::COUNT_MAX;
 
 use crate::plan::FlowPlan;
 
@@ -69,19 +69,19 @@ impl DatagramHead {
 /// How many datagrams of a flow can have been sent. Whoever listens to a flow knows its secret, and may say that he is
 /// its sender: a number beyond all that were sent would make as many missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Sendable {
+pub(crate) enum SendableDatagrams {
     /// So many, whenever it is.
     Most(u64),
     /// So many per second.
     PerSecond(f64),
 }
 
-impl Sendable {
+impl SendableDatagrams {
     /// How many, so long after the flow began to count.
     pub(crate) fn by(self, counted_ns: u64) -> u64 {
         match self {
-            Sendable::Most(most) => most,
-            Sendable::PerSecond(per_s) => {
+            SendableDatagrams::Most(most) => most,
+            SendableDatagrams::PerSecond(per_s) => {
                 let sent = per_s * counted_ns.saturating_add(AHEAD_NS) as f64 / 1e9;
                 (sent as u64).saturating_add(AHEAD).min(NUMBERS_MAX)
             }
@@ -99,12 +99,12 @@ impl FlowPlan {
     }
 
     /// How many datagrams of each flow of a sender can have been sent.
-    pub(crate) fn sendable(&self, from: u32) -> Sendable {
-        let NetOp::Udp { datagram_bytes } = self.op else { return Sendable::Most(NET_PROBES_MAX.into()) };
+    pub(crate) fn sendable(&self, from: u32) -> SendableDatagrams {
+        let NetOp::Udp { datagram_bytes } = self.op else { return SendableDatagrams::Most(NET_PROBES_MAX.into()) };
         let streams = self.receives.iter().find(|of| of.from == from).map_or(1, |of| of.streams);
         let bytes = f64::from(datagram_bytes.max(1));
         // Without a rate, one is sent each second.
-        Sendable::PerSecond(self.stream_bytes_per_s(streams).unwrap_or(bytes) / bytes)
+        SendableDatagrams::PerSecond(self.stream_bytes_per_s(streams).unwrap_or(bytes) / bytes)
     }
 }
 
@@ -187,7 +187,7 @@ impl Jitter {
 }
 
 /// What became of the datagrams of several flows together; none where there are none.
-pub(crate) fn sum_of(all: &[NetDatagrams]) -> Option<NetDatagrams> {
+pub(crate) fn sum_datagrams(all: &[NetDatagrams]) -> Option<NetDatagrams> {
     let sum = |field: fn(&NetDatagrams) -> u64| all.iter().map(field).fold(0, u64::saturating_add);
     let mut jitters: Vec<u64> = all.iter().map(|of| of.jitter_ns).collect();
     jitters.sort_unstable();
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn no_more_can_be_sent_than_the_rate_asks_for_and_all_of_it_can_be_told() {
-        assert_eq!(Sendable::Most(512).by(u64::MAX), 512);
+        assert_eq!(SendableDatagrams::Most(512).by(u64::MAX), 512);
         for (per_s, counted_ns, most) in [
             (0.001, 0, 256),
             (1_000.0, 0, 1_256),
@@ -272,12 +272,12 @@ mod tests {
             (1e300, 0, NUMBERS_MAX),
             (1e6, u64::MAX, NUMBERS_MAX),
         ] {
-            assert_eq!(Sendable::PerSecond(per_s).by(counted_ns), most, "{per_s} per second");
+            assert_eq!(SendableDatagrams::PerSecond(per_s).by(counted_ns), most, "{per_s} per second");
         }
         let mut one = SequenceCount::new();
         one.note(NUMBERS_MAX - 1);
         let all = vec![one.counted(&Jitter::default(), 0); NET_STREAMS_MAX as usize];
-        assert_eq!(sum_of(&all).unwrap().check(), Ok(()));
+        assert_eq!(sum_datagrams(&all).unwrap().check(), Ok(()));
     }
 
     #[test]

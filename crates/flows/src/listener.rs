@@ -13,10 +13,10 @@ use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use linerate_wire::places::{Places, events};
+use linerate_wire::connection_slab::{ConnectionSlab, events};
 
-use crate::names::TakenNames;
-use crate::preface::{FlowName, FlowToken, PREFACE_BYTES, named};
+use crate::flow_handshake::{FlowName, FlowToken, PREFACE_BYTES, named};
+use crate::used_names::UsedNames;
 
 /// How long one that connects may take to prove the token.
 pub const PROVEN_WITHIN: Duration = Duration::from_secs(3);
@@ -26,7 +26,7 @@ const CROWDED_WITHIN: Duration = Duration::from_millis(500);
 
 /// Most that have not proved it and are waited for: half of the files that a process may have open where its limit
 /// (`RLIMIT_NOFILE`) is 1,024 and may not be raised, so that a crowd leaves it some for its own.
-const STRANGERS_MAX: usize = 512;
+const UNKNOWN_PEERS_MAX: usize = 512;
 
 /// How often it looks whether it is to end.
 const LOOK_NS: u64 = 50_000_000;
@@ -70,8 +70,8 @@ impl FlowListener {
         // Many begin at once.
         rustix::net::listen(&listener, 4_096)?;
         let (port, stop) = (listener.local_addr()?.port(), Arc::new(AtomicBool::new(false)));
-        let doors = Doors { own, token, accepted, taken: TakenNames::default(), strangers: 0 };
-        let (of_thread, places) = (Arc::clone(&stop), Places::new()?);
+        let doors = PendingConnections { own, token, accepted, taken: UsedNames::default(), unknown_peers: 0 };
+        let (of_thread, places) = (Arc::clone(&stop), ConnectionSlab::new()?);
         let thread = thread::Builder::new()
             .name("flows-listen".to_owned())
             .spawn(move || doors.keep(listener, places, &of_thread).unwrap_or_default())?;
@@ -93,7 +93,7 @@ impl Drop for FlowListener {
 }
 
 /// Who is at the door.
-enum AtDoor {
+enum Greeting {
     /// The port itself.
     Port(TcpListener),
     Stranger {
@@ -104,39 +104,39 @@ enum AtDoor {
     },
 }
 
-impl AsFd for AtDoor {
+impl AsFd for Greeting {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            AtDoor::Port(listener) => listener.as_fd(),
-            AtDoor::Stranger { stream, .. } => stream.as_fd(),
+            Greeting::Port(listener) => listener.as_fd(),
+            Greeting::Stranger { stream, .. } => stream.as_fd(),
         }
     }
 }
 
-struct Doors {
+struct PendingConnections {
     /// This machine's number in the run.
     own: u32,
     token: FlowToken,
     accepted: Sender<AcceptedFlow>,
     /// Flows that were taken: a second one of the same name, or of an older point, is somebody's who listened.
-    taken: TakenNames,
-    strangers: usize,
+    taken: UsedNames,
+    unknown_peers: usize,
 }
 
-impl Doors {
+impl PendingConnections {
     fn keep(
         mut self,
         listener: TcpListener,
-        mut places: Places<AtDoor>,
+        mut places: ConnectionSlab<Greeting>,
         stop: &AtomicBool,
     ) -> Result<(), rustix::io::Errno> {
         let (mut events, mut looked) = (events(), Instant::now());
-        let port = places.add(AtDoor::Port(listener))?;
+        let port = places.add(Greeting::Port(listener))?;
         places.watch(port, false);
         while !stop.load(Ordering::Relaxed) {
             places.wait(&mut events, LOOK_NS)?;
             for event in events.drain(..) {
-                let Some(place) = places.place_of(event.data.u64()) else { continue };
+                let Some(place) = places.slot_for_event(event.data.u64()) else { continue };
                 if place == port {
                     self.take_all(&mut places, port);
                 } else {
@@ -152,9 +152,9 @@ impl Doors {
     }
 
     /// Takes those that wait at the port, as many as may wait here.
-    fn take_all(&mut self, places: &mut Places<AtDoor>, port: usize) {
-        while self.strangers < STRANGERS_MAX {
-            let Some(AtDoor::Port(listener)) = places.get(port) else { return };
+    fn take_all(&mut self, places: &mut ConnectionSlab<Greeting>, port: usize) {
+        while self.unknown_peers < UNKNOWN_PEERS_MAX {
+            let Some(Greeting::Port(listener)) = places.get(port) else { return };
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -164,10 +164,11 @@ impl Doors {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
-            let stranger = AtDoor::Stranger { stream, said: [0; PREFACE_BYTES], length: 0, since: Instant::now() };
-            if let Ok(place) = places.add(stranger) {
+            let unknown_peer =
+                Greeting::Stranger { stream, said: [0; PREFACE_BYTES], length: 0, since: Instant::now() };
+            if let Ok(place) = places.add(unknown_peer) {
                 places.watch(place, false);
-                self.strangers += 1;
+                self.unknown_peers += 1;
             }
         }
         self.turn_away(places, CROWDED_WITHIN);
@@ -176,8 +177,8 @@ impl Doors {
     }
 
     /// Reads what one says; lets it in once it has said all and proved it, or sends it away.
-    fn hear(&mut self, places: &mut Places<AtDoor>, place: usize) {
-        let Some(AtDoor::Stranger { stream, said, length, .. }) = places.get_mut(place) else { return };
+    fn hear(&mut self, places: &mut ConnectionSlab<Greeting>, place: usize) {
+        let Some(Greeting::Stranger { stream, said, length, .. }) = places.get_mut(place) else { return };
         let is_gone = match stream.read(&mut said[*length..]) {
             Ok(0) => true,
             Ok(count) => {
@@ -191,9 +192,9 @@ impl Doors {
         }
         let known = if is_gone { None } else { named(&self.token, said) };
         let let_in = known.filter(|(name, _)| name.to == self.own && self.taken.take(*name));
-        self.strangers -= 1;
+        self.unknown_peers -= 1;
         let Some((name, answer)) = let_in else { return places.close(place) };
-        if let Some(AtDoor::Stranger { mut stream, .. }) = places.take(place)
+        if let Some(Greeting::Stranger { mut stream, .. }) = places.take(place)
             // The answer fits any send buffer.
             && stream.write_all(&answer).is_ok()
             && !name.is_once()
@@ -203,12 +204,12 @@ impl Doors {
     }
 
     /// Sends those away that did not prove the token within a time.
-    fn turn_away(&mut self, places: &mut Places<AtDoor>, within: Duration) {
+    fn turn_away(&mut self, places: &mut ConnectionSlab<Greeting>, within: Duration) {
         for place in 0..places.count() {
-            let is_late = |at: &AtDoor| matches!(at, AtDoor::Stranger { since, .. } if since.elapsed() > within);
+            let is_late = |at: &Greeting| matches!(at, Greeting::Stranger { since, .. } if since.elapsed() > within);
             if places.get(place).is_some_and(is_late) {
                 places.close(place);
-                self.strangers -= 1;
+                self.unknown_peers -= 1;
             }
         }
     }

@@ -13,20 +13,20 @@ use linerate_record::net::{NetBursts, NetDatagrams, NetOp, NetSent, NetZeroCopy}
 use linerate_wire::clock::Clock;
 use linerate_wire::threads::{self, ThreadsError};
 
-use crate::answering::{ExchangeBytes, answer_all};
-use crate::arriving::arrive_all;
-use crate::asking::ask_all;
-use crate::connecting::{Connecting, connect_all};
-use crate::counted::{ExchangeCount, FlowSent, Instants, ReceivedFlows, SentByThread, SentFlows, sum_of};
+use crate::connector::{Connecting, connect_all};
+use crate::counts::{ExchangeCount, FlowSent, Instants, ReceivedFlows, SentByThread, SentFlows, sum_tcp_info};
 use crate::datagram;
+use crate::flow_handshake::{FlowName, FlowToken};
 use crate::listener::AcceptedFlow;
-use crate::meeting::{ReceivingFlow, SendingFlow, expected, places_told, reached};
-use crate::pacing::pace_all;
+use crate::path_prober::probe_all;
 use crate::plan::{FlowEnds, FlowPlan, FlowsError};
-use crate::preface::{FlowName, FlowToken};
-use crate::probing::probe_all;
-use crate::receiving::{FlowCount, ReceivedByThread, Taking, receive_all};
-use crate::sending::send_all;
+use crate::rendezvous::{ReceivingFlow, SendingFlow, expected, places_reported, reached};
+use crate::request_client::ask_all;
+use crate::request_server::{ExchangeBytes, answer_all};
+use crate::stream_receiver::{FlowCount, ReceiveMode, ReceivedByThread, receive_all};
+use crate::stream_sender::send_all;
+use crate::udp_receiver::arrive_all;
+use crate::udp_sender::pace_all;
 
 /// Receivers end so long behind senders: clocks differ by less, and what a sender's kernel tells at its end is not of a
 /// flow that was broken off.
@@ -76,7 +76,7 @@ pub fn ready(
     let (receiving, unreceived) = expected(&plan, accepted, until, stop)?;
     // Who receives tells it as soon as a flow comes, and waits for nobody's telling before.
     if plan.op.is_of_datagrams() {
-        places_told(&mut sending, &mut unsent, until, stop);
+        places_reported(&mut sending, &mut unsent, until, stop);
     }
     Ok(ReadyPoint { plan, token: token.clone(), sending, receiving, unsent, unreceived })
 }
@@ -104,11 +104,11 @@ impl ReadyPoint {
     /// the kernel does not tell them all.
     #[must_use]
     pub fn ends_to(&self, to: u32) -> Vec<FlowEnds> {
-        let of = |flow: &SendingFlow| match &flow.datagrams {
+        let flow_ends = |flow: &SendingFlow| match &flow.datagrams {
             Some(datagrams) => ends(datagrams.socket.local_addr(), datagrams.socket.peer_addr()),
             None => ends(flow.stream.local_addr(), flow.stream.peer_addr()),
         };
-        let all: Option<Vec<FlowEnds>> = self.sending.iter().filter(|flow| flow.to == to).map(of).collect();
+        let all: Option<Vec<FlowEnds>> = self.sending.iter().filter(|flow| flow.to == to).map(flow_ends).collect();
         all.unwrap_or_default()
     }
 
@@ -138,10 +138,14 @@ impl ReadyPoint {
         let (send_cpu_ns, send_busiest_ns) = cpu(&mut sent.iter().map(|(thread, _)| thread.cpu_ns));
         let (receive_cpu_ns, receive_busiest_ns) = cpu(&mut received.iter().map(|(thread, _)| thread.cpu_ns));
         let flows: Vec<FlowCount> = received.into_iter().flat_map(|(thread, _)| thread.flows).collect();
-        let told: Vec<ToldFlow> = sent.into_iter().flat_map(|(thread, _)| thread.flows).collect();
+        let reported: Vec<FlowOutcome> = sent.into_iter().flat_map(|(thread, _)| thread.flows).collect();
         Ok(PointCounts {
-            sent: plan.sends.iter().map(|to| sent_to(to.to, &told, unsent.get(&to.to))).collect(),
-            received: plan.receives.iter().map(|of| received_of(of.from, &flows, unreceived.get(&of.from))).collect(),
+            sent: plan.sends.iter().map(|to| sent_to(to.to, &reported, unsent.get(&to.to))).collect(),
+            received: plan
+                .receives
+                .iter()
+                .map(|of| received_flows(of.from, &flows, unreceived.get(&of.from)))
+                .collect(),
             send_cpu_ns,
             send_busiest_ns,
             receive_cpu_ns,
@@ -167,8 +171,8 @@ fn work(plan: &FlowPlan, token: &FlowToken, sending: Vec<SendingFlow>) -> Vec<Wo
         let address = plan.sends.iter().find(|to| to.to == flow.to)?.address;
         let name = FlowName { point: plan.point, from: plan.own, to: flow.to, flow: 0 };
         let number = Arc::clone(numbers.get(&flow.to)?);
-        let of = Connecting { to: flow.to, address, token: token.clone(), name, number };
-        Some(Work::Connections(of, flow))
+        let connection = Connecting { to: flow.to, address, token: token.clone(), name, number };
+        Some(Work::Connections(connection, flow))
     };
     sending.into_iter().filter_map(connecting).collect()
 }
@@ -207,8 +211,8 @@ fn receives(
     }
 }
 
-fn taking(plan: &FlowPlan) -> Taking {
-    if plan.offloads.reads { Taking::Read(plan.send_bytes as usize) } else { Taking::Discarded }
+fn taking(plan: &FlowPlan) -> ReceiveMode {
+    if plan.offloads.reads { ReceiveMode::Read(plan.send_bytes as usize) } else { ReceiveMode::Discarded }
 }
 
 fn exchange_bytes(request_bytes: u32, answer_bytes: u32) -> ExchangeBytes {
@@ -216,18 +220,18 @@ fn exchange_bytes(request_bytes: u32, answer_bytes: u32) -> ExchangeBytes {
 }
 
 /// To whom a flow goes, and what is known of it, or why it ended before its time.
-type ToldFlow = (u32, Result<FlowSent, String>);
+type FlowOutcome = (u32, Result<FlowSent, String>);
 
-fn sent_to(to: u32, told: &[ToldFlow], why: Option<&String>) -> SentFlows {
-    let own = || told.iter().filter(|(of, _)| *of == to).map(|(_, told)| told);
-    let failed = own().find_map(|told| told.as_ref().err());
+fn sent_to(to: u32, reported: &[FlowOutcome], why: Option<&String>) -> SentFlows {
+    let own = || reported.iter().filter(|(of, _)| *of == to).map(|(_, reported)| reported);
+    let failed = own().find_map(|reported| reported.as_ref().err());
     let error = why.cloned().or_else(|| failed.map(|why| format!("a stream ended before its time: {why}")));
     if error.is_some() {
         return SentFlows { to, error, ..SentFlows::default() };
     }
-    let flows = || own().filter_map(|told| told.as_ref().ok());
+    let flows = || own().filter_map(|reported| reported.as_ref().ok());
     let infos: Vec<Vec<u8>> = flows().filter_map(|flow| flow.info.clone()).collect();
-    let sent = if infos.is_empty() { NetSent::default() } else { sum_of(&infos) };
+    let sent = if infos.is_empty() { NetSent::default() } else { sum_tcp_info(&infos) };
     let exchanges = ExchangeCount::sum(flows().filter_map(|flow| flow.exchanges.as_ref()));
     let datagrams = flows().filter_map(|flow| flow.datagrams).reduce(|sum, sent| sum + sent);
     let gso = NetBursts::sum(flows().filter_map(|flow| flow.gso));
@@ -236,7 +240,7 @@ fn sent_to(to: u32, told: &[ToldFlow], why: Option<&String>) -> SentFlows {
     SentFlows { to, sent, exchanges, datagrams, gso, zerocopy, probed, error: None }
 }
 
-fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> ReceivedFlows {
+fn received_flows(from: u32, flows: &[FlowCount], why: Option<&String>) -> ReceivedFlows {
     let mut own: Vec<&FlowCount> = flows.iter().filter(|flow| flow.from == from).collect();
     own.sort_by_key(|flow| flow.flow);
     let failed = own.iter().find_map(|flow| flow.failed.as_ref());
@@ -248,7 +252,7 @@ fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> Received
         from,
         interval_bytes: (0..intervals).map(sum).collect(),
         stream_bytes: own.iter().map(|flow| flow.interval_bytes.iter().sum()).collect(),
-        datagrams: datagram::sum_of(&datagrams),
+        datagrams: datagram::sum_datagrams(&datagrams),
         gro: NetBursts::sum(own.iter().filter_map(|flow| flow.gro)),
         error,
     }

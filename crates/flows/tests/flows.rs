@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use linerate_flows::flow_handshake::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::point::ready;
-use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
 use linerate_flows::{
     ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowToken, FlowsError, FlowsTo, PointCounts, ReadyPoint,
 };
@@ -103,9 +103,12 @@ fn what_is_sent_without_a_copy_comes_as_ever_and_the_loopback_copies_all_of_it()
         let (sent, received) = (&sent.sent[0], &received.received[0]);
         assert_eq!((&sent.error, &received.error), (&None, &None));
         assert!(received.interval_bytes.iter().all(|bytes| *bytes > 0), "{received:?}");
-        let of = sent.zerocopy.expect("it was asked for");
-        assert_eq!((of.refused, of.check()), (None, Ok(())), "{of:?}");
-        assert!(of.noted + of.unkept > 0 && of.copied_share() == Some(1.0), "{of:?}");
+        let zerocopy_counts = sent.zerocopy.expect("it was asked for");
+        assert_eq!((zerocopy_counts.refused, zerocopy_counts.check()), (None, Ok(())), "{zerocopy_counts:?}");
+        assert!(
+            zerocopy_counts.noted + zerocopy_counts.unkept > 0 && zerocopy_counts.copied_share() == Some(1.0),
+            "{zerocopy_counts:?}"
+        );
         let bytes: u64 = received.interval_bytes.iter().sum();
         if let Some(most) = most_bytes_per_s {
             let share = bytes as f64 / 0.4 / most;
@@ -239,9 +242,9 @@ fn flows_come_from_the_ports_that_are_chosen_and_pass_over_those_that_are_taken(
     let taken = std::net::TcpListener::bind((HERE, 0)).expect("a port");
     let free: Vec<u16> = {
         let held: Vec<_> = (0..2).map(|_| std::net::TcpListener::bind((HERE, 0)).expect("a port")).collect();
-        held.iter().map(port_of).collect()
+        held.iter().map(listener_port).collect()
     };
-    let ports = vec![port_of(&taken), free[0], free[1]];
+    let ports = vec![listener_port(&taken), free[0], free[1]];
     let to = |ports: Vec<u16>| {
         vec![FlowsTo { to: 1, address: far.address(), streams: 2, source: Some(FlowSource { address: HERE, ports }) }]
     };
@@ -250,14 +253,14 @@ fn flows_come_from_the_ports_that_are_chosen_and_pass_over_those_that_are_taken(
     let end = |port: u16| FlowEnds { source: (HERE, port).into(), destination: far.address() };
     assert_eq!(ready.ends_to(1), [end(free[0]), end(free[1])]);
     assert_eq!(ready.ends_to(2), []);
-    let short = made_ready(FlowPlan { point: 2, sends: to(vec![port_of(&taken)]), ..plan(0) }, &near);
+    let short = made_ready(FlowPlan { point: 2, sends: to(vec![listener_port(&taken)]), ..plan(0) }, &near);
     assert_eq!((short.lacking(), short.ends_to(1)), (1, Vec::new()));
     let counted = short.drive(Clock::start(), 0, &Arc::default()).expect("threads");
     let why = counted.sent[0].error.as_deref().unwrap_or_default();
     assert!(why.contains("none of the ports to send from is free"), "{why}");
 }
 
-fn port_of(listener: &std::net::TcpListener) -> u16 {
+fn listener_port(listener: &std::net::TcpListener) -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
@@ -319,8 +322,8 @@ fn what_one_machine_was_told_once_is_good_at_no_other_and_never_again() {
 #[test]
 fn timed_many_strangers_keep_nobody_out_for_as_long_as_one_may_stay() {
     let end = End::with(1, 7);
-    let strangers: Vec<TcpStream> = (0..1_100).map_while(|_| TcpStream::connect(end.address()).ok()).collect();
-    assert_eq!(strangers.len(), 1_100);
+    let unknown_peers: Vec<TcpStream> = (0..1_100).map_while(|_| TcpStream::connect(end.address()).ok()).collect();
+    assert_eq!(unknown_peers.len(), 1_100);
     let good = preface(&end.token, FlowName { point: 1, from: 0, to: 1, flow: 0 }, [1; 16]);
     let (answer, took) = {
         let begun = Instant::now();

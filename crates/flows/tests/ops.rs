@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use linerate_flows::flow_handshake::{ANSWER_BYTES, FlowName, ONCE, preface};
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::point::ready;
-use linerate_flows::preface::{ANSWER_BYTES, FlowName, ONCE, preface};
 use linerate_flows::{ExpectedFlows, FlowPlan, FlowsTo, PointCounts, ReadyPoint};
 use linerate_record::histogram::{add_encoded, empty};
 use linerate_record::net::{NetExchanges, NetGso, NetOffloads, NetOp};
@@ -46,12 +46,12 @@ fn made_ready_by(
 ) -> ([ReadyPoint; 2], [End; 2]) {
     let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
-    let of = |own, gso| FlowPlan {
+    let plan_with = |own, gso| FlowPlan {
         offloads: NetOffloads { gso, ..NetOffloads::default() },
         ..plan(own, op, most_bytes_per_s)
     };
-    let sender = FlowPlan { sends, ..of(0, sends_so) };
-    let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..of(1, receives_so) };
+    let sender = FlowPlan { sends, ..plan_with(0, sends_so) };
+    let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan_with(1, receives_so) };
     let until = Instant::now() + Duration::from_secs(60);
     let stop = Arc::default();
     // Who sends datagrams waits until it is told where they are taken.
@@ -105,8 +105,8 @@ fn each_request_is_answered_before_the_next_and_is_timed() {
         let bytes: u64 = received.interval_bytes.iter().sum();
         let requests = bytes as f64 / f64::from(request_bytes);
         let share = requests / count as f64;
-        let beside = f64::from(2 * streams) / count as f64;
-        assert!((share - 1.0).abs() <= 0.02 + beside, "{request_bytes}: {requests} came, {count} were answered");
+        let alongside = f64::from(2 * streams) / count as f64;
+        assert!((share - 1.0).abs() <= 0.02 + alongside, "{request_bytes}: {requests} came, {count} were answered");
         assert_eq!(received.stream_bytes.len(), streams as usize);
         assert!(sent.sent.segments > 0 && sent.datagrams.is_none() && received.datagrams.is_none());
     }
@@ -160,8 +160,8 @@ fn datagrams_come_at_the_rate_that_was_asked_for_and_all_of_them() {
         let (sent, received) = (&sent.sent[0], &received.received[0]);
         assert_eq!((&sent.error, &received.error), (&None, &None));
         let (count, came) = (sent.datagrams.expect("datagrams"), received.datagrams.expect("datagrams"));
-        let asked = most_bytes_per_s * 0.4 / f64::from(datagram_bytes);
-        assert!((0.3..1.06).contains(&(count as f64 / asked)), "{count} of {asked} were sent");
+        let requested = most_bytes_per_s * 0.4 / f64::from(datagram_bytes);
+        assert!((0.3..1.06).contains(&(count as f64 / requested)), "{count} of {requested} were sent");
         assert_eq!((came.received, came.missing, came.socket_drops), (count, 0, 0), "{came:?}");
         assert_eq!((came.reordered, came.duplicates), (0, 0), "{came:?}");
         let bytes: u64 = received.interval_bytes.iter().sum();
@@ -184,9 +184,9 @@ fn of_bursts_each_datagram_is_counted_whichever_kernel_takes_them_at_once() {
         let (sent, received) = (&sent.sent[0], &received.received[0]);
         assert_eq!((&sent.error, &received.error), (&None, &None), "{case}");
         let (count, came) = (sent.datagrams.expect("datagrams"), received.datagrams.expect("datagrams"));
-        let asked = most_bytes_per_s * 0.4 / f64::from(datagram_bytes);
+        let requested = most_bytes_per_s * 0.4 / f64::from(datagram_bytes);
         // Twenty thousand a second, one by one, is more than a busy machine may send: how many is not asked here.
-        assert!((0.3..1.06).contains(&(count as f64 / asked)), "{case}: {count} of {asked} were sent");
+        assert!((0.3..1.06).contains(&(count as f64 / requested)), "{case}: {count} of {requested} were sent");
         assert_eq!((came.received, came.missing, came.socket_drops), (count, 0, 0), "{case}: {came:?}");
         assert_eq!((came.reordered, came.duplicates), (0, 0), "{case}: {came:?}");
         let bytes: u64 = received.interval_bytes.iter().sum();

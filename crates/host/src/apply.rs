@@ -1,37 +1,37 @@
 //! Changes applied, confirmed and taken back, such that a machine is never left worse: whatever dies on the way, what a
 //! setting was is on the disk before it is changed, and a watch that runs already takes it back.
 
-mod keeping;
-mod moved;
+mod confirmation;
 mod refusal;
-mod undo;
+mod rollback;
+mod side_effects;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use linerate_record::journal::{Begin, By, JOURNAL_SCHEMA, JournalLine, Owner, Undo, Watcher};
-use linerate_record::knob::{Change, ChangeSet, Knob, SettingPlace, same};
+use linerate_record::journal::{Begin, JOURNAL_SCHEMA, JournalLine, Owner, RollbackOutcome, RolledBackBy, Watcher};
+use linerate_record::knob::{Change, ChangeSet, Knob, SettingId, same};
 use sha2::{Digest as _, Sha256};
 
+pub use crate::apply_context::ApplyContext;
 pub use crate::boot::has_booted;
 use crate::boot::{are_two_boots, boot_id, known_boot};
 pub use crate::clock::since_boot_ms;
-pub use crate::failure::TuneError;
-pub use crate::ground::Ground;
+pub use crate::error::TuneError;
 use crate::journal::{Journal, JournalContent};
-use crate::lock::{Lock, Whole};
+use crate::lock::{Lock, MachineLock};
 use crate::owner;
+use crate::pending;
+pub use crate::pending::{LostWatch, can_be_confirmed, lost};
 use crate::root::{Root, text};
-use crate::setting::{self, Before, Built, Gone, SettingTarget};
-use crate::waiting;
-pub use crate::waiting::{LostWatch, can_be_confirmed, lost};
-pub use keeping::{confirm, confirm_only, extend, forbid};
-use moved::MovedBeside;
+use crate::setting::{self, Before, Gone, KernelBuild, SettingTarget};
+pub use confirmation::{confirm, confirm_only, extend, forbid};
 pub use refusal::{readable, refusal};
-use undo::settle;
-pub use undo::{Rolled, is_now, present, rollback, rollback_because};
-pub(crate) use undo::{anew, take_back};
+use rollback::settle;
+pub use rollback::{RollbackResult, is_now, present, rollback, rollback_because};
+pub(crate) use rollback::{roll_back, without_outcomes};
+use side_effects::SideEffect;
 
 /// A moment in the course of an application or of taking it back, told as it passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +53,9 @@ pub enum ApplyStep {
     /// A setting is about to be restored.
     Undoing,
     /// It was.
-    Undone,
+    RolledBack,
     /// That is on the disk too.
-    UndoRecorded,
+    RollbackRecorded,
     /// All were taken back, and this is on the disk.
     Closed,
 }
@@ -81,14 +81,14 @@ pub struct Applied {
     /// What became of each change, in order.
     pub outcomes: Vec<ChangeOutcome>,
     /// Settings that a later change of the same file has moved again.
-    pub overridden: Vec<SettingPlace>,
+    pub overridden: Vec<SettingId>,
     /// Whether something waits to be confirmed: where nothing was changed, nothing does.
     pub is_pending: bool,
 }
 
 /// What an application is called and how long it waits.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct ApplyTerms {
     /// Its name: letters, digits and `-`, later ones sorting after earlier ones.
     pub id: String,
     /// The captured machine, where it is one.
@@ -107,31 +107,31 @@ pub struct Terms {
 /// Where nothing can be changed (another application is under way or waits, the file is another machine's, no watch),
 /// or it could not go on (the journal's disk is full, time is up): then what was done is taken back.
 pub fn apply(
-    ground: &Ground<'_>,
+    apply_context: &ApplyContext<'_>,
     set: &ChangeSet,
-    terms: &Terms,
+    terms: &ApplyTerms,
     arm: &mut dyn FnMut(&Begin) -> Result<Vec<Watcher>, String>,
     step: &mut dyn FnMut(ApplyStep),
 ) -> Result<Applied, TuneError> {
-    refusal::of_file(ground.root, set)?;
-    let _lock = lock(ground)?;
-    let begin = begin(ground.root, &set.profile, terms)?;
-    none_pending(ground, &begin.boot)?;
-    waiting::require_none(ground, &begin.boot)?;
-    let built = Built::of(ground.root);
-    all_can_be_made(ground, &built, set)?;
-    let mut journal = Journal::begin(ground.state, &begin)?;
+    refusal::of_file(apply_context.root, set)?;
+    let _lock = lock(apply_context)?;
+    let begin = begin(apply_context.root, &set.profile, terms)?;
+    none_pending(apply_context, &begin.boot)?;
+    pending::require_none(apply_context, &begin.boot)?;
+    let built = KernelBuild::new(apply_context.root);
+    all_can_be_made(apply_context, &built, set)?;
+    let mut journal = Journal::begin(apply_context.state, &begin)?;
     step(ApplyStep::Begun);
     // Noted once its journal is there: one that is noted and is not has been moved or removed.
-    let armed = waiting::begin(ground, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
+    let armed = pending::begin(apply_context, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
     let by = armed.inspect_err(|error| {
         let why = Some(error.to_string());
-        let _ = journal.append(&JournalLine::Closed { by: By::Failure, at_ms: unix_ms(), left: 0, why });
-        waiting::end(ground, &begin.id);
+        let _ = journal.append(&JournalLine::Closed { by: RolledBackBy::Failure, at_ms: unix_ms(), left: 0, why });
+        pending::end(apply_context, &begin.id);
     })?;
     step(ApplyStep::Armed);
     let deadline_ms = begin.deadline_since_boot_ms;
-    let mut applying = Applying { ground, built: &built, set, journal, deadline_ms, moved: Vec::new(), step };
+    let mut applying = ApplyState { apply_context, built: &built, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
     let go_through = || {
         applying.journal.append(&JournalLine::Watched { by, undoing_ms: None })?;
@@ -145,16 +145,22 @@ pub fn apply(
     };
     if let Err(error) = go_through() {
         let journal = applying.journal;
-        let reported = ground.state.read(&begin.id).or_else(|_| journal.content())?;
+        let reported = apply_context.state.read(&begin.id).or_else(|_| journal.content())?;
         let why = error.to_string();
-        let rolled = take_back(ground, &anew(reported), (By::Failure, Some(why.as_str())), false, step)?;
-        return Err(TuneError::Reverted { why, left: rolled.left() });
+        let rollback_result = roll_back(
+            apply_context,
+            &without_outcomes(reported),
+            (RolledBackBy::Failure, Some(why.as_str())),
+            false,
+            step,
+        )?;
+        return Err(TuneError::Reverted { why, left: rollback_result.left() });
     }
-    let overridden = overridden(ground, set, &outcomes);
+    let overridden = overridden(apply_context, set, &outcomes);
     let is_pending = outcomes.contains(&ChangeOutcome::Made) || {
         // What was tried and could not be put back at once is the watch's.
-        settle(ground)?;
-        ground.state.read(&begin.id)?.is_pending()
+        settle(apply_context)?;
+        apply_context.state.read(&begin.id)?.is_pending()
     };
     Ok(Applied { id: begin.id, outcomes, overridden, is_pending })
 }
@@ -165,26 +171,30 @@ pub fn apply(
 ///
 /// # Errors
 /// As of [`apply`], where it would begin nothing.
-pub fn would_apply(ground: &Ground<'_>, set: &ChangeSet, terms: &Terms) -> Result<usize, TuneError> {
-    refusal::of_file(ground.root, set)?;
-    let begin = begin(ground.root, &set.profile, terms)?;
+pub fn would_apply(apply_context: &ApplyContext<'_>, set: &ChangeSet, terms: &ApplyTerms) -> Result<usize, TuneError> {
+    refusal::of_file(apply_context.root, set)?;
+    let begin = begin(apply_context.root, &set.profile, terms)?;
     // What has changed nothing is closed by the next application.
-    let waits = ground.state.pending()?.filter(|reported| !reported.has_changed_nothing());
-    let ends = waits.map(|reported| end_of(&reported, &begin.boot)).transpose()?;
-    waiting::require_none(ground, &begin.boot)?;
+    let waits = apply_context.state.pending()?.filter(|reported| !reported.has_changed_nothing());
+    let ends = waits.map(|reported| closed_by(&reported, &begin.boot)).transpose()?;
+    pending::require_none(apply_context, &begin.boot)?;
     match ends {
         // Settings have other values once it is.
-        Some(By::Lapse) => Ok(set.changes.len()),
-        _ => all_can_be_made(ground, &Built::of(ground.root), set),
+        Some(RolledBackBy::Lapse) => Ok(set.changes.len()),
+        _ => all_can_be_made(apply_context, &KernelBuild::new(apply_context.root), set),
     }
 }
 
 /// Refuses changes of which one cannot be made, as far as that can be known before the first is: all of them, and tells
 /// of each why. Tells how many settings have another value than the new one.
-fn all_can_be_made(ground: &Ground<'_>, built: &Built<'_>, set: &ChangeSet) -> Result<usize, TuneError> {
+fn all_can_be_made(
+    apply_context: &ApplyContext<'_>,
+    built: &KernelBuild<'_>,
+    set: &ChangeSet,
+) -> Result<usize, TuneError> {
     let (mut refused, mut to_be_made) = (Vec::new(), 0);
     for change in &set.changes {
-        match known(ground, built, set, change, &mut |_, _, _| false) {
+        match known(apply_context, built, set, change, &mut |_, _, _| false) {
             Ok(known) => to_be_made += usize::from(!known.is_so),
             Err(why) => refused.push((change.place.clone(), why)),
         }
@@ -204,16 +214,16 @@ struct Known {
 /// Looks at a setting before it is changed. `is_moved` says of a value that is not the planned one whether it is what
 /// an earlier change has left there.
 fn known(
-    ground: &Ground<'_>,
-    built: &Built<'_>,
+    apply_context: &ApplyContext<'_>,
+    built: &KernelBuild<'_>,
     set: &ChangeSet,
     change: &Change,
     is_moved: &mut dyn FnMut(&Knob, Option<u64>, &str) -> bool,
 ) -> Result<Known, String> {
-    let (root, place) = (ground.root, &change.place);
-    let knob = refusal(built, ground.find, place, &change.new)?;
+    let (root, place) = (apply_context.root, &change.place);
+    let knob = refusal(built, apply_context.find, place, &change.new)?;
     let read = setting::identity_as_meant(root, &place.space, &set.spaces)
-        .and_then(|net| Ok((net, setting::read_with_beside(root, knob, place, net)?)));
+        .and_then(|net| Ok((net, setting::read_with_coupled(root, knob, place, net)?)));
     let (net, before) = read.map_err(|error| format!("it cannot be read: {error}"))?;
     let is_so = same(&knob.locator, &before.value, &change.new);
     if !is_so && !same(&knob.locator, &before.value, &change.prior) && !is_moved(knob, net, &before.value) {
@@ -224,21 +234,21 @@ fn known(
 }
 
 /// What is carried from change to change.
-struct Applying<'a, 's> {
-    ground: &'a Ground<'a>,
-    built: &'a Built<'a>,
+struct ApplyState<'a, 's> {
+    apply_context: &'a ApplyContext<'a>,
+    built: &'a KernelBuild<'a>,
     set: &'a ChangeSet,
     journal: Journal,
     /// When its watch acts, in milliseconds since the machine booted.
     deadline_ms: u64,
     /// What earlier changes of this application moved besides.
-    moved: Vec<MovedBeside>,
+    moved: Vec<SideEffect>,
     step: &'s mut dyn FnMut(ApplyStep),
 }
 
 /// Refuses to go on where its watch may act, or has acted. Asked before each write: a process may have stood still for
 /// hours between any two of its instructions.
-fn require_time(applying: &Applying<'_, '_>) -> Result<(), TuneError> {
+fn require_time(applying: &ApplyState<'_, '_>) -> Result<(), TuneError> {
     if since_boot_ms() >= applying.deadline_ms {
         return Err(TuneError::File("the time to confirm ended before all changes were made".to_owned()));
     }
@@ -246,13 +256,13 @@ fn require_time(applying: &Applying<'_, '_>) -> Result<(), TuneError> {
 }
 
 /// Makes one change. An error is one of the journal: without it nothing may be changed.
-fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<ChangeOutcome, TuneError> {
+fn one(applying: &mut ApplyState<'_, '_>, number: u32, change: &Change) -> Result<ChangeOutcome, TuneError> {
     require_time(applying)?;
-    let root = applying.ground.root;
+    let root = applying.apply_context.root;
     let place = &change.place;
     let (moved, device) = (&applying.moved, place.device.as_deref());
     let mut is_moved = |knob: &Knob, net, now: &str| moved.iter().any(|one| one.has_left(knob, device, net, now));
-    let known = known(applying.ground, applying.built, applying.set, change, &mut is_moved);
+    let known = known(applying.apply_context, applying.built, applying.set, change, &mut is_moved);
     let Known { knob, net, before, is_so } = match known {
         Ok(known) => known,
         Err(why) => {
@@ -263,16 +273,16 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     if is_so {
         return Ok(ChangeOutcome::Already);
     }
-    let Before { value: prior, beside, devices } = before;
+    let Before { value: prior, coupled, devices } = before;
     let is_same = |one: &str, other: &str| same(&knob.locator, one, other);
     (applying.step)(ApplyStep::Announcing);
-    let announced = (Box::new(change.clone()), beside.clone(), devices.clone());
+    let announced = (Box::new(change.clone()), coupled.clone(), devices.clone());
     applying.journal.append(&JournalLine::Intent {
         number,
         change: announced.0,
         prior: prior.clone(),
         net,
-        beside: announced.1,
+        coupled: announced.1,
         devices: announced.2,
     })?;
     (applying.step)(ApplyStep::Announced);
@@ -282,34 +292,34 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     (applying.step)(ApplyStep::Written);
     let why = match written {
         Ok((value, became)) if is_same(&value, &change.new) => {
-            applying.moved.extend(MovedBeside::of(knob, place.device.as_deref(), net, &became));
+            applying.moved.extend(SideEffect::new(knob, place.device.as_deref(), net, &became));
             let at_ms = Some(unix_ms());
-            applying.journal.append(&JournalLine::Made { number, value, beside: became, at_ms })?;
+            applying.journal.append(&JournalLine::Made { number, value, coupled: became, at_ms })?;
             (applying.step)(ApplyStep::Recorded);
             return Ok(ChangeOutcome::Made);
         }
         Ok((value, _)) => format!("the kernel changed {:?} to {value:?}: give a value that it keeps", change.new),
         // It was read a moment ago, so it is the value that is not there: a queueing discipline, a module.
-        Err(error) if error.kind() == ErrorKind::NotFound && Gone::of(&error).is_none() => {
+        Err(error) if error.kind() == ErrorKind::NotFound && Gone::from_error(&error).is_none() => {
             format!("the kernel has no {:?}: load the module that has it", change.new)
         }
         Err(error) => format!("it could not be written: {error}"),
     };
-    let back = setting::put_back(&target, &prior, (&beside, &[]));
+    let back = setting::restore_value(&target, &prior, (&coupled, &[]));
     let outcome = match back {
-        Ok(now) if is_same(&now, &prior) => Undo::Restored,
-        Ok(now) => Undo::Failed { why: format!("it is {now:?}") },
-        Err(error) if Gone::of(&error).is_some() => Undo::Gone,
-        Err(error) => Undo::Failed { why: error.to_string() },
+        Ok(now) if is_same(&now, &prior) => RollbackOutcome::Restored,
+        Ok(now) => RollbackOutcome::Failed { why: format!("it is {now:?}") },
+        Err(error) if Gone::from_error(&error).is_some() => RollbackOutcome::Gone,
+        Err(error) => RollbackOutcome::Failed { why: error.to_string() },
     };
-    applying.journal.append(&JournalLine::Undone { number, outcome })?;
+    applying.journal.append(&JournalLine::RolledBack { number, outcome })?;
     Ok(ChangeOutcome::Failed(why))
 }
 
-fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) -> Vec<SettingPlace> {
+fn overridden(apply_context: &ApplyContext<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) -> Vec<SettingId> {
     let is_moved = |change: &Change| {
-        let knob = (ground.find)(&change.place.knob)?;
-        let now = setting::read(ground.root, knob, &change.place).value?;
+        let knob = (apply_context.find)(&change.place.knob)?;
+        let now = setting::read(apply_context.root, knob, &change.place).value?;
         (!same(&knob.locator, &now, &change.new)).then(|| change.place.clone())
     };
     let made = set.changes.iter().zip(outcomes).filter(|(_, outcome)| **outcome == ChangeOutcome::Made);
@@ -317,47 +327,49 @@ fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) 
 }
 
 /// The right to change settings, or why not: of those with these journals, and of all who change this machine.
-pub(crate) fn lock(ground: &Ground<'_>) -> Result<Lock, TuneError> {
-    let own = match ground.state.lock() {
+pub(crate) fn lock(apply_context: &ApplyContext<'_>) -> Result<Lock, TuneError> {
+    let own = match apply_context.state.lock() {
         // Of journals that were removed nobody has the lock: only a watch still reads what they said.
-        Err(TuneError::State { source, .. }) if ground.state.is_held() && source.kind() == ErrorKind::NotFound => {
+        Err(TuneError::State { source, .. })
+            if apply_context.state.is_held() && source.kind() == ErrorKind::NotFound =>
+        {
             Lock::default()
         }
         own => own?.ok_or(TuneError::Busy)?,
     };
-    let Some(whole) = Whole::of(ground.root) else { return Ok(own) };
+    let Some(whole) = MachineLock::open(apply_context.root) else { return Ok(own) };
     let taken = whole.take().map_err(|source| TuneError::State { path: whole.path().to_owned(), source })?;
     Ok(own.with(taken.ok_or(TuneError::Busy)?))
 }
 
 /// Refuses to begin while something waits that is not to be ended first, and ends what is.
-fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
-    let Some(reported) = settle(ground)? else { return Ok(()) };
-    let by = end_of(&reported, boot)?;
-    if by == By::Reboot {
+fn none_pending(apply_context: &ApplyContext<'_>, boot: &str) -> Result<(), TuneError> {
+    let Some(reported) = settle(apply_context)? else { return Ok(()) };
+    let by = closed_by(&reported, boot)?;
+    if by == RolledBackBy::Reboot {
         let closed = JournalLine::Closed { by, at_ms: unix_ms(), left: 0, why: None };
-        return Journal::resume(ground.state, &reported.begin.id)?.append(&closed);
+        return Journal::resume(apply_context.state, &reported.begin.id)?.append(&closed);
     }
-    let rolled = take_back(ground, &reported, (by, None), false, &mut |_| ())?;
-    let is_back = rolled.left() == 0 && rolled.unrecorded.is_none();
+    let rollback_result = roll_back(apply_context, &reported, (by, None), false, &mut |_| ())?;
+    let is_back = rollback_result.left() == 0 && rollback_result.unrecorded.is_none();
     if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
 }
 
 /// How what waits is ended before something else begins, or why it is not. What waited when the machine was booted is
 /// done with. What an owner left that has ended is taken back: its watch may not have begun.
-fn end_of(reported: &JournalContent, boot: &str) -> Result<By, TuneError> {
+fn closed_by(reported: &JournalContent, boot: &str) -> Result<RolledBackBy, TuneError> {
     let id = &reported.begin.id;
     match reported.begin.owner {
-        _ if are_two_boots(&reported.begin.boot, boot) => Ok(By::Reboot),
+        _ if are_two_boots(&reported.begin.boot, boot) => Ok(RolledBackBy::Reboot),
         // It rolls them back itself when it is done.
         Some(owner) if !owner::is_gone(owner) => Err(TuneError::Busy),
-        Some(_) => Ok(By::Lapse),
+        Some(_) => Ok(RolledBackBy::Lapse),
         None if can_be_confirmed(reported) => Err(TuneError::Pending(id.clone())),
         None => Err(TuneError::Lapsing(id.clone())),
     }
 }
 
-fn begin(root: &Root, profile: &str, terms: &Terms) -> Result<Begin, TuneError> {
+fn begin(root: &Root, profile: &str, terms: &ApplyTerms) -> Result<Begin, TuneError> {
     let within_ms = u64::try_from(terms.within.as_millis()).unwrap_or(u64::MAX);
     Ok(Begin {
         schema: JOURNAL_SCHEMA,

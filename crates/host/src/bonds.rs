@@ -47,7 +47,7 @@ pub struct MemberNow {
 
 /// The way by which packets leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WayOut {
+pub struct EgressInterface {
     /// The bond that the interface is, or that it stands on alone.
     pub bond: String,
     /// Whether the interface is the bond itself.
@@ -69,7 +69,7 @@ pub fn bonds(root: &Root) -> Vec<BondNow> {
 
 /// The bond by which packets of an interface leave; none where there is none.
 #[must_use]
-pub fn way_out(root: &Root, interface: &str) -> Option<WayOut> {
+pub fn way_out(root: &Root, interface: &str) -> Option<EgressInterface> {
     if !is_own(root) {
         return None;
     }
@@ -78,7 +78,7 @@ pub fn way_out(root: &Root, interface: &str) -> Option<WayOut> {
     for _ in 0..DEPTH {
         let folder = format!("sys/class/net/{at}");
         if root.0.join(format!("{folder}/bonding")).exists() {
-            return Some(WayOut { is_bond: at == interface, bond: at, source_mac });
+            return Some(EgressInterface { is_bond: at == interface, bond: at, source_mac });
         }
         let below: Vec<String> = names(root, &folder)
             .into_iter()
@@ -97,14 +97,14 @@ pub fn neighbour_mac(root: &Root, interface: &str, address: IpAddr) -> Option<[u
     let IpAddr::V4(address) = address else { return None };
     let path = if root.is_live() { "proc/thread-self/net/arp" } else { "proc/net/arp" };
     let table = word(root, path)?;
-    let of = |line: &str| {
+    let mac_in_line = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         // Flag 2 says that the address is known (`ATF_COM` of `if_arp.h`).
         let [of, _, flags, known, _, device] = fields.as_slice() else { return None };
         let is_known = u32::from_str_radix(flags.trim_start_matches("0x"), 16).is_ok_and(|flags| flags & 2 != 0);
         (*of == address.to_string() && *device == interface && is_known).then(|| mac(known)).flatten()
     };
-    table.lines().skip(1).find_map(of)
+    table.lines().skip(1).find_map(mac_in_line)
 }
 
 /// Whether `/sys` shows the network namespace of this thread.
@@ -241,8 +241,11 @@ mod tests {
                      10.0.0.2         0x1         0x2         02:00:00:00:00:23     *        bond0\n\
                      10.0.0.3         0x1         0x0         00:00:00:00:00:00     *        bond0\n";
         put(&root, "proc/net/arp", table);
-        let of = |address: &str, device: &str| neighbour_mac(&root, device, address.parse().unwrap());
-        assert_eq!(of("10.0.0.2", "bond0"), Some([2, 0, 0, 0, 0, 0x23]));
-        assert_eq!((of("10.0.0.3", "bond0"), of("10.0.0.2", "eth0"), of("fd00::1", "bond0")), (None, None, None));
+        let mac_at = |address: &str, device: &str| neighbour_mac(&root, device, address.parse().unwrap());
+        assert_eq!(mac_at("10.0.0.2", "bond0"), Some([2, 0, 0, 0, 0, 0x23]));
+        assert_eq!(
+            (mac_at("10.0.0.3", "bond0"), mac_at("10.0.0.2", "eth0"), mac_at("fd00::1", "bond0")),
+            (None, None, None)
+        );
     }
 }

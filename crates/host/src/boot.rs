@@ -2,7 +2,7 @@
 
 use linerate_record::journal::Begin;
 
-use crate::failure::TuneError;
+use crate::error::TuneError;
 use crate::root::{Root, text};
 
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";

@@ -3,7 +3,7 @@
 //!
 //! Only files are taken whose content is known: those that an audit reads. Of files that say more, lines are taken.
 
-mod masks;
+mod masking;
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use linerate_record::knob::{DeviceClass, Knob, Locator, Missing, Scope, Setting,
 use crate::root::{Root, names, text};
 use crate::setting;
 use crate::snapshot::{MANGLED, is_in_files, is_of_machine};
-use masks::Masks;
+use masking::Masks;
 
 /// A captured machine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Taken {
+pub struct CapturedMachine {
     /// Files by their paths relative to the root; an empty folder ends in a slash.
     pub files: BTreeMap<String, String>,
     /// Settings that no file holds.
@@ -53,7 +53,7 @@ const OF_FUNCTIONS: [&str; 6] =
 
 /// Takes what an audit with these knobs reads of the machine that the snapshot was made of.
 #[must_use]
-pub fn capture(root: &Root, knobs: &[&'static Knob], snapshot: &Snapshot) -> Taken {
+pub fn capture(root: &Root, knobs: &[&'static Knob], snapshot: &Snapshot) -> CapturedMachine {
     let mut files = BTreeMap::new();
     for path in FILES {
         take(root, path, &mut files);
@@ -67,7 +67,7 @@ pub fn capture(root: &Root, knobs: &[&'static Knob], snapshot: &Snapshot) -> Tak
     for knob in knobs {
         knob_files(root, knob, &mut files);
     }
-    let mut masks = Masks::of(root);
+    let mut masks = Masks::new(root);
     let mask = |(path, text): (String, String)| {
         let lines = text.lines().map(|line| format!("{}\n", line.trim_end()));
         (masks.masked(&path), masks.masked(&lines.collect::<String>()))
@@ -76,7 +76,7 @@ pub fn capture(root: &Root, knobs: &[&'static Knob], snapshot: &Snapshot) -> Tak
     let settings = snapshot.settings.iter().filter(|setting| !is_in_a_file(setting, knobs));
     let settings = settings.map(|setting| masked(setting, &mut masks)).collect();
     let unreadable = snapshot.unreadable.iter().map(|reported| masks.masked(reported)).collect();
-    Taken { files, settings, unreadable }
+    CapturedMachine { files, settings, unreadable }
 }
 
 /// Whether the captured files say what a setting is, or that the machine lacks it.
@@ -113,7 +113,7 @@ fn take(root: &Root, path: &str, files: &mut BTreeMap<String, String>) {
     }
 }
 
-fn lines_of(root: &Root, path: &str, is_kept: impl Fn(&str) -> bool) -> Option<String> {
+fn kept_lines(root: &Root, path: &str, is_kept: impl Fn(&str) -> bool) -> Option<String> {
     let mut bytes = Vec::new();
     let text = text(root, path, &mut bytes).ok()?;
     Some(text.lines().filter(|line| is_kept(line)).map(|line| format!("{line}\n")).collect())
@@ -123,7 +123,7 @@ fn lines_of(root: &Root, path: &str, is_kept: impl Fn(&str) -> bool) -> Option<S
 fn processors_and_memory(root: &Root, files: &mut BTreeMap<String, String>) {
     let keys = ["processor", "model name", "cpu", "CPU implementer", "CPU part", "flags"];
     let is_kept = |line: &str| line.split_once(':').is_some_and(|(key, _)| keys.contains(&key.trim()));
-    if let Some(text) = lines_of(root, "proc/cpuinfo", is_kept) {
+    if let Some(text) = kept_lines(root, "proc/cpuinfo", is_kept) {
         let mut kept = String::new();
         for line in text.lines().take_while(|line| kept_once(line)) {
             // Of hundreds of flags, one is read.
@@ -139,7 +139,7 @@ fn processors_and_memory(root: &Root, files: &mut BTreeMap<String, String>) {
         }
         files.insert("proc/cpuinfo".to_owned(), kept);
     }
-    if let Some(text) = lines_of(root, "proc/meminfo", |line| line.starts_with("MemTotal:")) {
+    if let Some(text) = kept_lines(root, "proc/meminfo", |line| line.starts_with("MemTotal:")) {
         files.insert("proc/meminfo".to_owned(), text);
     }
 }
@@ -164,7 +164,7 @@ fn interfaces(root: &Root, files: &mut BTreeMap<String, String>) {
             take(root, &format!("{folder}/{file}"), files);
         }
         take(root, &format!("{folder}/device/numa_node"), files);
-        let driver = lines_of(root, &format!("{folder}/device/uevent"), |line| line.starts_with("DRIVER="));
+        let driver = kept_lines(root, &format!("{folder}/device/uevent"), |line| line.starts_with("DRIVER="));
         if let Some(driver) = driver {
             files.insert(format!("{folder}/device/uevent"), driver);
         }

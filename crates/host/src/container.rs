@@ -6,7 +6,7 @@ use crate::owner;
 
 /// What a container would take with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Confined {
+pub enum ContainerScope {
     /// Another PID namespace than the one in which the machine booted.
     #[error(
         "this process is in its own PID namespace, as in a container: when that ends, the kernel kills every process \
@@ -23,18 +23,18 @@ pub enum Confined {
 
 /// Whether every process that this one starts ends with a container, whoever is its parent by then.
 #[must_use]
-pub fn numbers() -> Option<Confined> {
-    (!owner::is_in_initial_pid_namespace()).then_some(Confined::Numbers)
+pub fn numbers() -> Option<ContainerScope> {
+    (!owner::is_in_initial_pid_namespace()).then_some(ContainerScope::Numbers)
 }
 
 /// The same where the container sees the machine's processes: it ends those of its cgroup. A namespace of mounts alone,
 /// such as `ip netns exec` makes, has the same root folder. Where the kernel does not let this process look at the
 /// first one's, nothing is known, and nothing is refused.
 #[must_use]
-pub fn confined() -> Option<Confined> {
+pub fn confined() -> Option<ContainerScope> {
     let folder = |path: &str| std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
     let has_another_root = || folder("/proc/1/root/").is_some_and(|first| Some(first) != folder("/"));
-    numbers().or_else(|| has_another_root().then_some(Confined::Root))
+    numbers().or_else(|| has_another_root().then_some(ContainerScope::Root))
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn who_is_confined_is_told_what_would_end_the_watch() {
-        for confined in [Confined::Numbers, Confined::Root] {
+        for confined in [ContainerScope::Numbers, ContainerScope::Root] {
             let text = confined.to_string();
             assert!(text.contains("watch") && text.contains("would stay"), "{text}");
         }

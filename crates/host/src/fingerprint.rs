@@ -23,17 +23,17 @@
 //! What happens during the while:
 //!
 //! - `nic.NAME.flaps`: how often the carrier went or came. A sound link never does.
-//! - who else had the processors, whether they were slowed for heat, and what quotas cut: figures, in a [`Meanwhile`].
+//! - who else had the processors, whether they were slowed for heat, and what quotas cut: figures, in a [`MachineShare`].
 //!
 //! Of the measurement are this process and the target, what they started, and programs of the target's name: other
 //! nodes of its cluster on this machine. Threads of the kernel and interrupts do not count as foreign: what they do
 //! (encryption, write-back, packets) follows from the load, and a faster arm would have more of it.
 
-mod known;
+mod known_processes;
 mod links;
 pub mod neighbours;
-mod share;
-mod standing;
+mod processor_share;
+mod static_keys;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -41,13 +41,13 @@ use std::net::IpAddr;
 
 use linerate_record::fingerprint::{GOVERNOR, NicKey};
 use linerate_record::knob::Locator;
-use linerate_record::reading::Meanwhile;
+use linerate_record::reading::MachineShare;
 
 use crate::root::{Root, text};
-use share::CpuCounters;
+use processor_share::CpuCounters;
 
-pub(crate) use share::{Periods, parse_periods};
-pub(crate) use standing::cpu_cgroups;
+pub(crate) use processor_share::{Periods, parse_periods};
+pub(crate) use static_keys::cpu_cgroups;
 
 /// What to look at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,10 +60,10 @@ pub struct FingerprintRequest<'a> {
 
 /// What a machine was when a cell began, and its counters then.
 #[derive(Clone, Debug)]
-pub struct Begun {
+pub struct FingerprintStart {
     target_pid: Option<u32>,
     target_hosts: Vec<IpAddr>,
-    standing: BTreeMap<String, String>,
+    static_keys: BTreeMap<String, String>,
     carrier_changes: BTreeMap<String, u64>,
     shares: CpuCounters,
 }
@@ -72,14 +72,14 @@ pub struct Begun {
 /// down to change its queues. It changes nothing, and costs some ten milliseconds where there are a thousand processes,
 /// as [`end`] does.
 #[must_use]
-pub fn begin(root: &Root, asked: &FingerprintRequest<'_>) -> Begun {
-    let interfaces = links::interfaces(root, asked.target_hosts);
-    Begun {
-        target_pid: asked.target_pid,
-        target_hosts: asked.target_hosts.to_vec(),
-        standing: standing(root, asked, &interfaces),
+pub fn begin(root: &Root, requested: &FingerprintRequest<'_>) -> FingerprintStart {
+    let interfaces = links::interfaces(root, requested.target_hosts);
+    FingerprintStart {
+        target_pid: requested.target_pid,
+        target_hosts: requested.target_hosts.to_vec(),
+        static_keys: static_keys(root, requested, &interfaces),
         carrier_changes: links::carrier_changes(root, &interfaces.all),
-        shares: share::shares(root, asked.target_pid),
+        shares: processor_share::shares(root, requested.target_pid),
     }
 }
 
@@ -87,19 +87,19 @@ pub fn begin(root: &Root, asked: &FingerprintRequest<'_>) -> Begun {
 #[derive(Clone, Debug)]
 pub struct FingerprintEnd {
     /// What stood, by the keys of the module's table.
-    pub standing: BTreeMap<String, String>,
+    pub static_keys: BTreeMap<String, String>,
     /// What happened to links, by such keys.
     pub flaps: BTreeMap<String, String>,
     /// What else happened.
-    pub meanwhile: Meanwhile,
+    pub meanwhile: MachineShare,
 }
 
 /// Ends it.
 #[must_use]
-pub fn end(begun: Begun, root: &Root) -> FingerprintEnd {
-    let asked = FingerprintRequest { target_pid: begun.target_pid, target_hosts: &begun.target_hosts };
-    let interfaces = links::interfaces(root, asked.target_hosts);
-    let standing = both(begun.standing, standing(root, &asked, &interfaces));
+pub fn end(begun: FingerprintStart, root: &Root) -> FingerprintEnd {
+    let requested = FingerprintRequest { target_pid: begun.target_pid, target_hosts: &begun.target_hosts };
+    let interfaces = links::interfaces(root, requested.target_hosts);
+    let static_keys = both(begun.static_keys, static_keys(root, &requested, &interfaces));
     let mut all_flaps = BTreeMap::new();
     let now = links::carrier_changes(root, &interfaces.all);
     let names: BTreeSet<&String> = begun.carrier_changes.keys().chain(now.keys()).collect();
@@ -108,10 +108,10 @@ pub fn end(begun: Begun, root: &Root) -> FingerprintEnd {
             (Some(then), Some(now)) => now.saturating_sub(*then).to_string(),
             _ => "it came or went".to_owned(),
         };
-        all_flaps.insert(NicKey::Flaps.of(name), flaps);
+        all_flaps.insert(NicKey::Flaps.for_interface(name), flaps);
     }
-    let meanwhile = share::meanwhile(&begun.shares, &share::shares(root, asked.target_pid));
-    FingerprintEnd { standing, flaps: all_flaps, meanwhile }
+    let meanwhile = processor_share::meanwhile(&begun.shares, &processor_share::shares(root, requested.target_pid));
+    FingerprintEnd { static_keys, flaps: all_flaps, meanwhile }
 }
 
 /// Whether changing a setting of this kind changes the value of a key: then it is a factor of the experiment, and no
@@ -125,10 +125,14 @@ pub fn is_moved_by(key: &str, locator: &Locator) -> bool {
     }
 }
 
-fn standing(root: &Root, asked: &FingerprintRequest<'_>, interfaces: &links::Interfaces) -> BTreeMap<String, String> {
-    let mut all = standing::of_machine(root);
-    all.extend(standing::of_client(root));
-    all.extend(asked.target_pid.into_iter().flat_map(|pid| standing::of_target(root, pid)));
+fn static_keys(
+    root: &Root,
+    requested: &FingerprintRequest<'_>,
+    interfaces: &links::Interfaces,
+) -> BTreeMap<String, String> {
+    let mut all = static_keys::of_machine(root);
+    all.extend(static_keys::of_client(root));
+    all.extend(requested.target_pid.into_iter().flat_map(|pid| static_keys::of_target(root, pid)));
     all.extend(links::facts(root, interfaces));
     all.into_iter().collect()
 }

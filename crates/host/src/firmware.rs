@@ -45,8 +45,8 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let found = firmware(&Root::captured(folder.path()));
-        let told: Vec<String> = found.iter().map(|one| format!("{}: {}", one.part, one.version)).collect();
-        assert_eq!(told, ["BIOS: Maker 2.4.1", "nvme2: KX GDC5602Q", "nvme10: KX"]);
+        let reported: Vec<String> = found.iter().map(|one| format!("{}: {}", one.part, one.version)).collect();
+        assert_eq!(reported, ["BIOS: Maker 2.4.1", "nvme2: KX GDC5602Q", "nvme10: KX"]);
         assert_eq!(firmware(&Root::captured(folder.path().join("none"))), []);
     }
 }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use linerate_record::journal::{Begin, JournalLine};
 
-use crate::failure::TuneError;
-use crate::lock::{self, Holder, Lock};
-use crate::trusted::{self, NO_FOLLOW, private};
+use crate::error::TuneError;
+use crate::lock::{self, Lock, LockHolder};
+use crate::path_trust::{self, NO_FOLLOW, private};
 
 use content::parsed;
 pub use content::{JournalContent, Made};
@@ -30,18 +30,18 @@ const CHANGED_BYTES: u64 = LARGEST_JOURNAL_BYTES - (16 << 20);
 #[derive(Clone, Debug)]
 pub struct JournalFolder {
     path: PathBuf,
-    held: Option<Arc<Held>>,
+    held: Option<Arc<HeldFolder>>,
 }
 
 /// What a watch holds on to, whatever becomes of the names.
 #[derive(Debug)]
-struct Held {
+struct HeldFolder {
     folder: File,
     id: String,
     journal: File,
 }
 
-impl Held {
+impl HeldFolder {
     /// A name for an open file that is its own as long as it is open: `proc_pid_fd(5)`.
     fn name(file: &File) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
@@ -73,7 +73,7 @@ impl JournalFolder {
         if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
             return Err(TuneError::Permissions { path: folder });
         }
-        match trusted::weak(&folder).map_err(failed)? {
+        match path_trust::weak(&folder).map_err(failed)? {
             Some(above) => Err(TuneError::Above { path: folder, above }),
             None => Ok(JournalFolder { path: folder, held: None }),
         }
@@ -90,7 +90,10 @@ impl JournalFolder {
             opened.map_err(|source| TuneError::State { path, source })
         };
         let (folder, journal) = (open(self.path.clone())?, open(self.file(id)?)?);
-        Ok(JournalFolder { path: self.path.clone(), held: Some(Arc::new(Held { folder, id: id.to_owned(), journal })) })
+        Ok(JournalFolder {
+            path: self.path.clone(),
+            held: Some(Arc::new(HeldFolder { folder, id: id.to_owned(), journal })),
+        })
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -105,7 +108,7 @@ impl JournalFolder {
 
     /// By which name its files are found.
     fn folder(&self) -> PathBuf {
-        self.held.as_ref().map_or_else(|| self.path.clone(), |held| Held::name(&held.folder))
+        self.held.as_ref().map_or_else(|| self.path.clone(), |held| HeldFolder::name(&held.folder))
     }
 
     /// Takes the right to change settings; `None` where somebody else has it.
@@ -118,8 +121,8 @@ impl JournalFolder {
     }
 
     /// Who has that right, where it is another process that is known here.
-    pub(crate) fn holder(&self) -> Option<Holder> {
-        Holder::named_in(&self.lock_file())
+    pub(crate) fn holder(&self) -> Option<LockHolder> {
+        LockHolder::named_in(&self.lock_file())
     }
 
     fn lock_file(&self) -> PathBuf {
@@ -162,7 +165,8 @@ impl JournalFolder {
         let path = self.file(id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
         let named = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path);
-        let held = || self.held.as_ref().filter(|held| held.id == id).map(|held| File::open(Held::name(&held.journal)));
+        let held =
+            || self.held.as_ref().filter(|held| held.id == id).map(|held| File::open(HeldFolder::name(&held.journal)));
         let file = match named {
             Err(error) if error.kind() == io::ErrorKind::NotFound => held().unwrap_or(Err(error)),
             named => named,
@@ -338,7 +342,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use linerate_record::journal::{By, JOURNAL_SCHEMA};
+    use linerate_record::journal::{JOURNAL_SCHEMA, RolledBackBy};
 
     use super::*;
 
@@ -426,13 +430,18 @@ mod tests {
             change: Box::new(serde_json::from_str(CHANGE).unwrap()),
             prior: "1".to_owned(),
             net: None,
-            beside: Vec::new(),
+            coupled: Vec::new(),
             devices: Vec::new(),
         };
         let why = journal.append(&intent).unwrap_err().to_string();
         assert!(why.contains("too long to be read"), "{why}");
         assert_eq!(path.metadata().unwrap().len(), CHANGED_BYTES - 10);
-        journal.append(&JournalLine::Undone { number: 0, outcome: linerate_record::journal::Undo::Restored }).unwrap();
+        journal
+            .append(&JournalLine::RolledBack {
+                number: 0,
+                outcome: linerate_record::journal::RollbackOutcome::Restored,
+            })
+            .unwrap();
         grown(LARGEST_JOURNAL_BYTES + 1);
         let said = [state.read(&id).map(drop), Journal::resume(&state, &id).map(drop)]
             .map(|done| done.unwrap_err().to_string());
@@ -465,7 +474,7 @@ mod tests {
         let mut first = Journal::begin(&state, &begin()).unwrap();
         first.append(&JournalLine::Applied).unwrap();
         first.require_own().unwrap();
-        let closed = JournalLine::Closed { by: By::Lapse, at_ms: 7, left: 0, why: None };
+        let closed = JournalLine::Closed { by: RolledBackBy::Lapse, at_ms: 7, left: 0, why: None };
         Journal::resume(&state, &begin().id).unwrap().append(&closed).unwrap();
         let whole = std::fs::read(state.file(&begin().id).unwrap()).unwrap();
         assert!(matches!(first.require_own(), Err(TuneError::Overtaken { .. })));

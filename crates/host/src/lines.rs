@@ -53,7 +53,7 @@ pub(crate) fn number_if_any(column: Option<&str>) -> Result<u64, LineFault> {
 }
 
 /// The value after `name:` or `name :` at the start of a line.
-pub(crate) fn value_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+pub(crate) fn value_after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then(|| value.trim())
@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn a_value_is_found_by_its_whole_name() {
         let text = "MemTotalX: 1\nmodel name\t: Some CPU: 2 GHz\nMemTotal:   3 kB\n";
-        assert_eq!(value_of(text, "MemTotal"), Some("3 kB"));
-        assert_eq!(value_of(text, "model name"), Some("Some CPU: 2 GHz"));
-        assert_eq!(value_of(text, "model"), None);
+        assert_eq!(value_after(text, "MemTotal"), Some("3 kB"));
+        assert_eq!(value_after(text, "model name"), Some("Some CPU: 2 GHz"));
+        assert_eq!(value_after(text, "model"), None);
     }
 
     proptest! {

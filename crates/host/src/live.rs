@@ -7,19 +7,19 @@
 //! the time that has really passed. What is lower than before, has come or has gone since the look before has no value
 //! in this one. What cannot be read is told once, and the rest goes on.
 
-mod about;
-mod aside;
+mod background;
+mod counter_delta;
+mod descriptions;
 mod drives;
 mod engine;
+mod engine_devices;
 mod engines;
 mod frequency;
-mod holding;
 mod links;
 mod memory;
+mod port_drops;
 mod pressure;
 mod processors;
-mod rings;
-mod since;
 pub mod sockets;
 mod softnet;
 mod tcp;
@@ -30,22 +30,22 @@ use std::collections::BTreeSet;
 
 use linerate_record::readings::{ReadMeasure, ReadValue};
 
-pub use about::{ABOUT, ReadingAbout};
+pub use descriptions::{ABOUT, ReadingAbout};
 pub(crate) use links::shows_this_namespace;
-pub use rings::{PortsNow, ports_between, ports_now};
+pub use port_drops::{PortsNow, ports_between, ports_now};
 
-use crate::root::{Parsed, Pass, Root, Unreadable, note, text};
+use crate::root::{Parsed, ReadPass, Root, Unreadable, note, text};
 
 /// Most values of a look.
 pub const LOOK_VALUES_MAX: usize = 2_000;
 /// Most faults and remarks that are told of a machine over all looks.
-const TOLD_MAX: usize = 256;
+const REPORTED_MAX: usize = 256;
 /// Room for `/proc/stat` of a few hundred processors, so that the kernel makes each file's text once only.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// What is to be read.
 #[derive(Clone, Debug, Default)]
-pub struct LiveAsked {
+pub struct LiveRequest {
     /// The engine's processes; none where they are to be found by their programs' names.
     pub engine_pids: Vec<u32>,
     /// Whether whoever looks reads the counters of ports by `ports_now`: then no look reads them too, which takes the
@@ -57,17 +57,17 @@ pub struct LiveAsked {
 #[derive(Debug, Default)]
 pub struct LiveState {
     bytes: Vec<u8>,
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     named: BTreeSet<PartName>,
     processors: processors::Processors,
     frequency: frequency::Frequency,
     pressures: pressure::Pressures,
-    segments: tcp::Segments,
-    backlogs: softnet::Backlogs,
+    segments: tcp::TcpSegments,
+    backlogs: softnet::SoftnetDrops,
     drives: drives::DrivesRead,
-    heat: temperature::Heat,
+    heat: temperature::DriveTemperatures,
     links: links::LinksRead,
-    rings: Option<rings::Rings>,
+    rings: Option<port_drops::PortDrops>,
     engines: engines::Engines,
     engine: engine::EngineCounters,
     threads: threads::BusiestThreads,
@@ -104,10 +104,10 @@ impl LiveState {
 }
 
 /// One look while it is taken.
-struct Looking<'a> {
+struct Reader<'a> {
     root: &'a Root,
     now_ms: u64,
-    pass: &'a mut Pass,
+    pass: &'a mut ReadPass,
     values: Vec<ReadValue>,
     remarks: Vec<String>,
     names: Vec<PartName>,
@@ -115,11 +115,11 @@ struct Looking<'a> {
 
 /// Finds the engine's processes, which costs two small files for each process of the machine. Reads no counters yet.
 #[must_use]
-pub fn begin(root: &Root, asked: &LiveAsked) -> LiveState {
+pub fn begin(root: &Root, requested: &LiveRequest) -> LiveState {
     LiveState {
         bytes: Vec::with_capacity(BUFFER_BYTES),
-        engines: engines::begin(root, &asked.engine_pids),
-        rings: (!asked.without_ports).then(rings::Rings::default),
+        engines: engines::begin(root, &requested.engine_pids),
+        rings: (!requested.without_ports).then(port_drops::PortDrops::default),
         ..LiveState::default()
     }
 }
@@ -128,8 +128,8 @@ pub fn begin(root: &Root, asked: &LiveAsked) -> LiveState {
 /// are taken by one thread, in whose network namespace interfaces and TCP are read.
 #[must_use]
 pub fn look(root: &Root, state: &mut LiveState, now_ms: u64) -> LiveLook {
-    let mut pass = Pass { bytes: std::mem::take(&mut state.bytes), unreadable: Vec::new() };
-    let mut at = Looking::of(root, now_ms, &mut pass);
+    let mut pass = ReadPass { bytes: std::mem::take(&mut state.bytes), unreadable: Vec::new() };
+    let mut at = Reader::new(root, now_ms, &mut pass);
     // In the order of what is missed most, for the machine that has more values than a look takes.
     engines::look(&mut state.engines, &mut at);
     processors::look(&mut state.processors, &mut at);
@@ -143,13 +143,13 @@ pub fn look(root: &Root, state: &mut LiveState, now_ms: u64) -> LiveLook {
     drives::look(&mut state.drives, state.engines.devices.as_ref(), &mut at);
     links::look(&mut state.links, &mut at);
     if let Some(rings) = &mut state.rings {
-        rings::look(rings, state.links.ports(), &mut at);
+        port_drops::look(rings, state.links.ports(), &mut at);
     }
     temperature::look(&mut state.heat, &state.drives.names, &mut at);
     at.name_machine();
-    let Looking { values, remarks, names, .. } = at;
+    let Reader { values, remarks, names, .. } = at;
     state.bytes = pass.bytes;
-    told(state, values, pass.unreadable, remarks, names)
+    reported(state, values, pass.unreadable, remarks, names)
 }
 
 /// A name that a program gave itself, as it can be shown: without control characters.
@@ -158,7 +158,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Bounds what a look gives, and leaves out what was told before.
-fn told(
+fn reported(
     state: &mut LiveState,
     mut values: Vec<ReadValue>,
     mut unreadable: Vec<Unreadable>,
@@ -169,17 +169,17 @@ fn told(
         remarks.push(format!("of the values of a look, the first {LOOK_VALUES_MAX} are reported"));
         values.truncate(LOOK_VALUES_MAX);
     }
-    let told = &mut state.told;
-    let mut is_new = |what: &str| told.len() < TOLD_MAX && told.insert(what.to_owned());
+    let reported = &mut state.reported;
+    let mut is_new = |what: &str| reported.len() < REPORTED_MAX && reported.insert(what.to_owned());
     unreadable.retain(|fault| is_new(&fault.path));
     remarks.retain(|remark| is_new(remark));
-    names.retain(|name| state.named.len() < TOLD_MAX && state.named.insert(name.clone()));
+    names.retain(|name| state.named.len() < REPORTED_MAX && state.named.insert(name.clone()));
     LiveLook { values, unreadable, remarks, names }
 }
 
-impl<'a> Looking<'a> {
-    fn of(root: &'a Root, now_ms: u64, pass: &'a mut Pass) -> Self {
-        Looking { root, now_ms, pass, values: Vec::new(), remarks: Vec::new(), names: Vec::new() }
+impl<'a> Reader<'a> {
+    fn new(root: &'a Root, now_ms: u64, pass: &'a mut ReadPass) -> Self {
+        Reader { root, now_ms, pass, values: Vec::new(), remarks: Vec::new(), names: Vec::new() }
     }
 
     /// One value.

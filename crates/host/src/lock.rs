@@ -13,8 +13,8 @@ use rustix::fs::FlockOperation;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use crate::owner;
+use crate::path_trust::private;
 use crate::root::Root;
-use crate::trusted::private;
 
 /// The right to change settings, as long as it is held. Two at once are refused.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ pub(crate) fn take(path: &Path) -> io::Result<Option<Lock>> {
     // One who is not known is not ended; a full disk must keep nobody from the lock. The old name goes in any case.
     for file in &lock.0 {
         let _ = file.set_len(0);
-        if let Some(holder) = Holder::this_process() {
+        if let Some(holder) = LockHolder::this_process() {
             let _ = file.write_all_at(holder.line().as_bytes(), 0);
         }
     }
@@ -61,45 +61,45 @@ pub(crate) fn take(path: &Path) -> io::Result<Option<Lock>> {
 
 /// What all who change settings of a machine lock, whatever folder their journals are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Whole {
+pub(crate) enum MachineLock {
     /// A file for root alone. It goes with a boot.
     File(PathBuf),
     /// The folder of a captured machine.
     Folder(PathBuf),
 }
 
-impl Whole {
+impl MachineLock {
     /// That of a machine. In a container that sees the machine's first process, and may look, it is the same file.
     /// Other users than root have none: whatever file they shared, each could hold against the others.
-    pub(crate) fn of(machine: &Root) -> Option<Whole> {
+    pub(crate) fn open(machine: &Root) -> Option<MachineLock> {
         if !machine.is_live() {
-            return Some(Whole::Folder(machine.0.clone()));
+            return Some(MachineLock::Folder(machine.0.clone()));
         }
         let first = Path::new("/proc/1/root/run");
         let is_first = owner::is_in_initial_pid_namespace() && first.is_dir();
         let run = if is_first { first } else { Path::new("/run") };
-        rustix::process::geteuid().is_root().then(|| Whole::File(run.join("linerate/tune.lock")))
+        rustix::process::geteuid().is_root().then(|| MachineLock::File(run.join("linerate/tune.lock")))
     }
 
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Whole::File(path) | Whole::Folder(path) => path,
+            MachineLock::File(path) | MachineLock::Folder(path) => path,
         }
     }
 
     /// Where it is told what waits on the machine, among all who change it; of a capture it is not.
     pub(crate) fn waiting_file(&self) -> Option<PathBuf> {
         match self {
-            Whole::File(path) => Some(path.with_extension("waiting")),
-            Whole::Folder(_) => None,
+            MachineLock::File(path) => Some(path.with_extension("waiting")),
+            MachineLock::Folder(_) => None,
         }
     }
 
     /// Takes it; `None` where somebody else has it.
     pub(crate) fn take(&self) -> io::Result<Option<Lock>> {
         let path = match self {
-            Whole::File(path) => path,
-            Whole::Folder(path) => return locked(File::open(path)?),
+            MachineLock::File(path) => path,
+            MachineLock::Folder(path) => return locked(File::open(path)?),
         };
         let folder = path.parent().unwrap_or(path);
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -113,25 +113,25 @@ impl Whole {
     }
 
     /// Who has it, where that is another process that is known here.
-    pub(crate) fn holder(&self) -> Option<Holder> {
+    pub(crate) fn holder(&self) -> Option<LockHolder> {
         match self {
-            Whole::File(path) => Holder::named_in(path),
-            Whole::Folder(_) => None,
+            MachineLock::File(path) => LockHolder::named_in(path),
+            MachineLock::Folder(_) => None,
         }
     }
 }
 
 /// Who has taken it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Holder {
+pub(crate) struct LockHolder {
     process: Owner,
     /// The inode of the PID namespace in which its number counts.
     numbers: u64,
 }
 
-impl Holder {
-    fn this_process() -> Option<Holder> {
-        Some(Holder { process: owner::this_process().ok()?, numbers: owner::pid_namespace().ok()? })
+impl LockHolder {
+    fn this_process() -> Option<LockHolder> {
+        Some(LockHolder { process: owner::this_process().ok()?, numbers: owner::pid_namespace().ok()? })
     }
 
     fn line(self) -> String {
@@ -139,11 +139,11 @@ impl Holder {
     }
 
     /// Who the file names, while that process is there, is not this one, and its number means the same here.
-    pub(crate) fn named_in(path: &Path) -> Option<Holder> {
+    pub(crate) fn named_in(path: &Path) -> Option<LockHolder> {
         let mut text = String::new();
         OpenOptions::new().read(true).open(path).ok()?.take(100).read_to_string(&mut text).ok()?;
         let holder = parse(&text)?;
-        let own = Holder::this_process()?;
+        let own = LockHolder::this_process()?;
         let is_another = holder.numbers == own.numbers && holder.process.pid != own.process.pid;
         (is_another && !owner::is_gone(holder.process)).then_some(holder)
     }
@@ -176,11 +176,11 @@ impl Holder {
     }
 }
 
-fn parse(line: &str) -> Option<Holder> {
+fn parse(line: &str) -> Option<LockHolder> {
     let mut fields = line.strip_suffix('\n')?.split(' ').map(str::parse::<u64>);
     let mut next = || fields.next()?.ok();
     let (pid, started_ticks, numbers) = (next()?, next()?, next()?);
-    Some(Holder { process: Owner { pid: u32::try_from(pid).ok()?, started_ticks }, numbers })
+    Some(LockHolder { process: Owner { pid: u32::try_from(pid).ok()?, started_ticks }, numbers })
 }
 
 #[cfg(test)]
@@ -198,8 +198,8 @@ mod tests {
         let lock = take(&path).unwrap();
         assert!(lock.is_some());
         assert!(take(&path).unwrap().is_none());
-        assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()), Holder::this_process());
-        assert_eq!(Holder::named_in(&path), None, "nobody ends itself");
+        assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()), LockHolder::this_process());
+        assert_eq!(LockHolder::named_in(&path), None, "nobody ends itself");
         drop(lock);
         assert!(take(&path).unwrap().is_some());
     }
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn a_machine_is_locked_once_whatever_its_journals_and_each_capture_for_itself() {
         let dir = tempfile::tempdir().unwrap();
-        let file = Whole::File(dir.path().join("run/tune.lock"));
+        let file = MachineLock::File(dir.path().join("run/tune.lock"));
         let capture = |name: &str| {
             std::fs::create_dir_all(dir.path().join(name)).unwrap();
-            Whole::of(&Root::captured(dir.path().join(name))).unwrap()
+            MachineLock::open(&Root::captured(dir.path().join(name))).unwrap()
         };
         for whole in [file.clone(), capture("one"), capture("two")] {
             let lock = whole.take().unwrap();
@@ -222,7 +222,7 @@ mod tests {
         std::fs::set_permissions(dir.path().join("run"), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(file.take().unwrap_err().to_string().contains("only its owner writes to"));
         let is_root = rustix::process::geteuid().is_root();
-        assert_eq!(Whole::of(&Root::live()).is_some(), is_root);
+        assert_eq!(MachineLock::open(&Root::live()).is_some(), is_root);
     }
 
     #[test]
@@ -230,11 +230,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-        let process = owner::of(child.id()).unwrap();
+        let process = owner::process_owner(child.id()).unwrap();
         let numbers = owner::pid_namespace().unwrap();
         let named = |process: Owner, numbers: u64| {
-            std::fs::write(&path, Holder { process, numbers }.line()).unwrap();
-            Holder::named_in(&path)
+            std::fs::write(&path, LockHolder { process, numbers }.line()).unwrap();
+            LockHolder::named_in(&path)
         };
         assert_eq!(named(Owner { started_ticks: process.started_ticks - 1, ..process }, numbers), None);
         assert_eq!(named(process, numbers + 1), None);
@@ -249,7 +249,7 @@ mod tests {
         holder.end().unwrap();
         assert!(!child.wait().unwrap().success());
         assert_eq!(holder.end().unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert_eq!(Holder::named_in(&path), None);
+        assert_eq!(LockHolder::named_in(&path), None);
         for line in ["", "1", "1 2", "1 2 3", "x 2 3\n", "4294967296 2 3\n"] {
             assert_eq!(parse(line), None, "{line:?}");
         }

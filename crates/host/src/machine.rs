@@ -1,9 +1,9 @@
 //! What a machine is made of, as far as a run must say it. Reads no host name, address or serial number.
 
-use crate::lines::{list_length, value_of};
+use crate::lines::{list_length, value_after};
 use crate::memory::parse_total;
 use crate::nic::parse_net_dev;
-use crate::root::{Parsed, Pass, Root, Unreadable, names, note, read_as, text};
+use crate::root::{Parsed, ReadPass, Root, Unreadable, names, note, read_as, text};
 use linerate_record::machine::{Machine, MachineBond, MachineNic};
 use std::io::ErrorKind;
 
@@ -13,7 +13,7 @@ const UP: u32 = 1;
 /// Reads what the machine is made of. What could not be read is empty or 0 there, and the second value says so.
 #[must_use]
 pub(crate) fn machine(root: &Root) -> (Machine, Vec<Unreadable>) {
-    let mut pass = Pass::default();
+    let mut pass = ReadPass::default();
     let (cpu_model, under_hypervisor) = read_as(root, "proc/cpuinfo", &mut pass, parse_cpuinfo);
     let cpus = read_as(root, "sys/devices/system/cpu/online", &mut pass, parse_online);
     let machine = Machine {
@@ -53,7 +53,7 @@ fn parse_online(text: &str) -> Parsed<u32> {
 
 /// A kernel built without NUMA has no list of nodes, and one node; whether the kernel is such a one can only be told
 /// where the rest of sysfs was there.
-fn numa_nodes(root: &Root, sysfs_is_there: bool, pass: &mut Pass) -> u32 {
+fn numa_nodes(root: &Root, sysfs_is_there: bool, pass: &mut ReadPass) -> u32 {
     let path = "sys/devices/system/node/online";
     match text(root, path, &mut pass.bytes) {
         Err(error) if error.kind() == ErrorKind::NotFound && sysfs_is_there => 1,
@@ -63,7 +63,7 @@ fn numa_nodes(root: &Root, sysfs_is_there: bool, pass: &mut Pass) -> u32 {
 
 /// The processor's model, and whether it says that it is under a hypervisor (only x86 does).
 fn parse_cpuinfo(text: &str) -> Parsed<(String, bool)> {
-    let flags = value_of(text, "flags").unwrap_or_default();
+    let flags = value_after(text, "flags").unwrap_or_default();
     let hypervisor = flags.split_whitespace().any(|flag| flag == "hypervisor");
     match cpu_model(text) {
         Some(model) => ((model, hypervisor), None),
@@ -73,27 +73,27 @@ fn parse_cpuinfo(text: &str) -> Parsed<(String, bool)> {
 
 /// x86 and others state a model name, POWER states it as cpu, and 64-bit ARM states numbers only.
 fn cpu_model(text: &str) -> Option<String> {
-    let named = value_of(text, "model name").or_else(|| value_of(text, "cpu")).filter(|model| !model.is_empty());
+    let named = value_after(text, "model name").or_else(|| value_after(text, "cpu")).filter(|model| !model.is_empty());
     named.map(str::to_owned).or_else(|| {
-        let (implementer, part) = (value_of(text, "CPU implementer")?, value_of(text, "CPU part")?);
+        let (implementer, part) = (value_after(text, "CPU implementer")?, value_after(text, "CPU part")?);
         Some(format!("ARM implementer {implementer} part {part}"))
     })
 }
 
 /// Xen and s390 name the hypervisor in sysfs, and firmware with a device tree names it there.
-fn names_a_hypervisor(root: &Root, pass: &mut Pass) -> bool {
+fn names_a_hypervisor(root: &Root, pass: &mut ReadPass) -> bool {
     let places = ["sys/hypervisor/type", "proc/device-tree/hypervisor/compatible"];
     places.iter().any(|path| text(root, path, &mut pass.bytes).is_ok_and(|text| !text.trim().is_empty()))
 }
 
 /// The interfaces that are up. Their names come from the same file as their counters, because a sysfs that was mounted
 /// in another network namespace lists the interfaces of that one.
-fn nics(root: &Root, pass: &mut Pass) -> Vec<MachineNic> {
+fn nics(root: &Root, pass: &mut ReadPass) -> Vec<MachineNic> {
     let named = read_as(root, "proc/net/dev", pass, parse_net_dev);
     named.into_iter().filter_map(|counters| nic(root, counters.name, pass)).collect()
 }
 
-fn nic(root: &Root, name: String, pass: &mut Pass) -> Option<MachineNic> {
+fn nic(root: &Root, name: String, pass: &mut ReadPass) -> Option<MachineNic> {
     let folder = format!("sys/class/net/{name}");
     let flags = read_as(root, &format!("{folder}/flags"), pass, parse_flags);
     if flags & UP == 0 {
@@ -113,7 +113,7 @@ fn nic(root: &Root, name: String, pass: &mut Pass) -> Option<MachineNic> {
 }
 
 /// How a bond is set; `None` for any other interface.
-fn bond(root: &Root, folder: &str, pass: &mut Pass) -> Option<MachineBond> {
+fn bond(root: &Root, folder: &str, pass: &mut ReadPass) -> Option<MachineBond> {
     let first_word = |text: &str| text.split_whitespace().next().map(str::to_owned);
     Some(MachineBond {
         // Each setting is its name and its number: `802.3ad 4`, `layer3+4 1`.
@@ -128,7 +128,7 @@ fn bond(root: &Root, folder: &str, pass: &mut Pass) -> Option<MachineBond> {
 
 /// What a file says that many devices do not have: absent (as `device` of a bond), refused (as the speed of a link
 /// that is down) and out of range (as node -1) all mean that the kernel states nothing. Other failures are told.
-fn optional<T>(root: &Root, path: &str, pass: &mut Pass, parse: fn(&str) -> Option<T>) -> Option<T> {
+fn optional<T>(root: &Root, path: &str, pass: &mut ReadPass, parse: fn(&str) -> Option<T>) -> Option<T> {
     let fault = match text(root, path, &mut pass.bytes) {
         Ok(text) => return parse(&text),
         Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::InvalidInput => return None,

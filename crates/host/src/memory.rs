@@ -1,6 +1,6 @@
 //! `/proc/meminfo`: what memory is free for, and what waits to be written.
 
-use crate::lines::{LineFault, number, value_of};
+use crate::lines::{LineFault, number, value_after};
 use crate::root::Parsed;
 use linerate_record::reading::Memory;
 
@@ -8,13 +8,13 @@ use linerate_record::reading::Memory;
 pub(crate) fn parse_meminfo(text: &str) -> Parsed<Memory> {
     let mut first_fault = None;
     let mut field = |name: &str| {
-        bytes_of(text, name).unwrap_or_else(|fault| {
+        field_bytes(text, name).unwrap_or_else(|fault| {
             first_fault.get_or_insert(format!("{name}: {fault}"));
             0
         })
     };
     let mut memory = Memory { available_bytes: 0, cached_bytes: field("Cached"), dirty_bytes: field("Dirty") };
-    if value_of(text, "MemAvailable").is_some() {
+    if value_after(text, "MemAvailable").is_some() {
         memory.available_bytes = field("MemAvailable");
         return (memory, first_fault);
     }
@@ -25,14 +25,14 @@ pub(crate) fn parse_meminfo(text: &str) -> Parsed<Memory> {
 
 /// Memory of the machine in bytes, as far as the kernel uses it.
 pub(crate) fn parse_total(text: &str) -> Parsed<u64> {
-    match bytes_of(text, "MemTotal") {
+    match field_bytes(text, "MemTotal") {
         Ok(bytes) => (bytes, None),
         Err(fault) => (0, Some(format!("MemTotal: {fault}"))),
     }
 }
 
-fn bytes_of(text: &str, name: &str) -> Result<u64, LineFault> {
-    let value = value_of(text, name).ok_or("the line is missing")?;
+fn field_bytes(text: &str, name: &str) -> Result<u64, LineFault> {
+    let value = value_after(text, name).ok_or("the line is missing")?;
     let mut columns = value.split_whitespace();
     let amount = number(columns.next())?;
     match columns.next() {

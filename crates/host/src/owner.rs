@@ -26,7 +26,7 @@ pub fn this_process() -> io::Result<Owner> {
 ///
 /// # Errors
 /// Where there is none.
-pub fn of(pid: u32) -> io::Result<Owner> {
+pub fn process_owner(pid: u32) -> io::Result<Owner> {
     named(&pid.to_string())
 }
 
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_process_is_gone_when_it_ended_waited_for_or_not_and_when_another_has_its_number() {
         let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-        let owner = of(child.id()).unwrap();
+        let owner = process_owner(child.id()).unwrap();
         assert!(!is_gone(owner));
         assert!(is_gone(Owner { started_ticks: owner.started_ticks + 1, ..owner }), "another of its number");
         child.kill().unwrap();

@@ -1,12 +1,12 @@
 //! `/proc/pressure`: how long tasks waited for a resource.
 
-use crate::root::{Parsed, Pass, Root, note, text};
+use crate::root::{Parsed, ReadPass, Root, note, text};
 use linerate_record::reading::Pressure;
 use std::io::ErrorKind;
 
 /// The totals of the three resources, or `None` where the kernel keeps none at all: before 4.20, without
 /// `CONFIG_PSI`, or with `psi=0`. That is an absence and no fault, so it is not told.
-pub(crate) fn pressure(root: &Root, pass: &mut Pass) -> Option<Pressure> {
+pub(crate) fn pressure(root: &Root, pass: &mut ReadPass) -> Option<Pressure> {
     let before = pass.unreadable.len();
     let cpu = total_us(root, "proc/pressure/cpu", pass);
     let io = total_us(root, "proc/pressure/io", pass);
@@ -27,7 +27,7 @@ pub(crate) fn pressure(root: &Root, pass: &mut Pass) -> Option<Pressure> {
 }
 
 /// The microseconds that one of its files tells; none where the kernel keeps none.
-pub(crate) fn total_us(root: &Root, path: &str, pass: &mut Pass) -> Option<u64> {
+pub(crate) fn total_us(root: &Root, path: &str, pass: &mut ReadPass) -> Option<u64> {
     let (total, fault) = match text(root, path, &mut pass.bytes) {
         Ok(text) => parse_pressure(&text),
         // RHEL 8 and 9 have the files and answer "not supported" until booted with psi=1.
@@ -79,7 +79,7 @@ mod tests {
     fn a_kernel_without_pressure_totals_has_none_and_one_that_misses_some_says_which() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
-        let mut pass = Pass::default();
+        let mut pass = ReadPass::default();
         assert_eq!(pressure(&root, &mut pass), None);
         assert_eq!(pass.unreadable, []);
 

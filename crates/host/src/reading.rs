@@ -5,7 +5,7 @@ use crate::disk::parse_diskstats;
 use crate::memory::parse_meminfo;
 use crate::nic::parse_net_dev;
 use crate::pressure::pressure;
-use crate::root::{Pass, Root, Unreadable, read_as};
+use crate::root::{ReadPass, Root, Unreadable, read_as};
 use crate::tcp::parse_snmp;
 use linerate_record::reading::Reading;
 
@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// and the second value says so; the same faults come again with each reading.
 #[must_use]
 pub fn reading(root: &Root, at_ms: u64) -> (Reading, Vec<Unreadable>) {
-    let mut pass = Pass { bytes: Vec::with_capacity(BUFFER_BYTES), unreadable: Vec::new() };
+    let mut pass = ReadPass { bytes: Vec::with_capacity(BUFFER_BYTES), unreadable: Vec::new() };
     let reading = Reading {
         client: 0,
         at_ms,

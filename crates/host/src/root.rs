@@ -54,7 +54,7 @@ pub struct Unreadable {
 
 /// What one pass over a machine carries from file to file.
 #[derive(Default)]
-pub(crate) struct Pass {
+pub(crate) struct ReadPass {
     /// Reused from file to file: a pass each second should not allocate per file.
     pub(crate) bytes: Vec<u8>,
     /// What could not be read so far.
@@ -79,7 +79,7 @@ pub(crate) fn text<'b>(root: &Root, path: &str, bytes: &'b mut Vec<u8>) -> io::R
 }
 
 /// The bytes of a file.
-pub(crate) fn bytes_of(root: &Root, path: &str) -> io::Result<Vec<u8>> {
+pub(crate) fn file_bytes(root: &Root, path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_whole(root, path, &mut bytes)?;
     Ok(bytes)
@@ -125,7 +125,7 @@ fn larger(bytes: usize) -> io::Result<usize> {
 }
 
 /// Reads and parses a file that every Linux machine has. Where that fails, the default value and a note in the pass.
-pub(crate) fn read_as<T: Default>(root: &Root, path: &str, pass: &mut Pass, parse: fn(&str) -> Parsed<T>) -> T {
+pub(crate) fn read_as<T: Default>(root: &Root, path: &str, pass: &mut ReadPass, parse: fn(&str) -> Parsed<T>) -> T {
     match text(root, path, &mut pass.bytes) {
         Ok(text) => {
             let (value, odd) = parse(&text);
@@ -142,7 +142,7 @@ pub(crate) fn read_as<T: Default>(root: &Root, path: &str, pass: &mut Pass, pars
 }
 
 /// Keeps in the pass that a file could not be read.
-pub(crate) fn note(pass: &mut Pass, path: &str, reason: impl Into<String>) {
+pub(crate) fn note(pass: &mut ReadPass, path: &str, reason: impl Into<String>) {
     pass.unreadable.push(Unreadable { path: path.to_owned(), reason: reason.into() });
 }
 
@@ -187,7 +187,7 @@ mod tests {
         std::fs::write(folder.path().join("proc/calm"), "one two").unwrap();
         std::fs::write(folder.path().join("proc/loud"), b"one \xff two!").unwrap();
         let root = Root::captured(folder.path());
-        let mut pass = Pass::default();
+        let mut pass = ReadPass::default();
 
         assert_eq!(read_as(&root, "proc/calm", &mut pass, words), ["one", "two"]);
         assert_eq!(pass.unreadable, []);

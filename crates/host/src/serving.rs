@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::root::{Pass, Root, names, text};
+use crate::root::{ReadPass, Root, names, text};
 use crate::snapshot::program;
 
 /// State 10 of a socket, in hexadecimal: `TCP_LISTEN`.
@@ -51,7 +51,7 @@ pub fn serving(root: &Root, hosts: &[SocketAddr]) -> Option<Serving> {
     hosts.iter().take(MOST_SOCKETS).find_map(|host| {
         let (netns, socket) = listening(root, own, &spaces, *host)?;
         let pid = holder(root, spaces.get(&netns)?, socket)?;
-        let program = program(root, pid, &mut Pass::default())?;
+        let program = program(root, pid, &mut ReadPass::default())?;
         Some(Serving { pid, program, netns, own_network: netns != own })
     })
 }
@@ -68,15 +68,15 @@ fn bracketed(link: &std::path::Path, before: &str) -> Option<u64> {
 /// The namespace and the inode of the socket that listens at an address.
 fn listening(root: &Root, own: u64, spaces: &BTreeMap<u64, Vec<u32>>, host: SocketAddr) -> Option<(u64, u64)> {
     let address = host.ip().to_canonical();
-    let of = |inode: u64, process: &str| Some((inode, socket_at(root, process, address, host.port())?));
+    let process_socket = |inode: u64, process: &str| Some((inode, socket_at(root, process, address, host.port())?));
     if address.is_loopback() || has_address(root, "self", address) {
-        return of(own, "self");
+        return process_socket(own, "self");
     }
     let others = spaces.iter().filter(|(inode, _)| **inode != own).filter_map(|(inode, pids)| {
         let process = pids.first()?.to_string();
         has_address(root, &process, address).then_some((*inode, process))
     });
-    let mut found = others.filter_map(|(inode, process)| of(inode, &process));
+    let mut found = others.filter_map(|(inode, process)| process_socket(inode, &process));
     let only = found.next()?;
     found.next().is_none().then_some(only)
 }

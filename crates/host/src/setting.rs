@@ -3,50 +3,50 @@
 //! A [`Locator`] says where a setting lives; one file below says of each kind how it is got at. What a good value is,
 //! nobody here knows.
 
-mod beside;
 mod bounds;
-mod built;
 mod congestion;
+mod coupled;
 mod device;
-mod elsewhere;
 mod ethtool;
 mod file;
 mod interrupts;
+mod kernel_build;
+mod namespace;
+mod namespaces;
 pub(crate) mod netlink;
+mod other_netns;
 mod process;
 mod qdisc;
-mod reversal;
-mod space;
-mod spaces;
-mod spot;
-mod stack;
-mod standing;
+mod read_only;
+mod resolved_locator;
+mod reversibility;
+mod space_identity;
+mod stacked_interfaces;
 mod sysctl;
 mod sysfs;
-mod unchanging;
 
 use std::io;
 use std::os::fd::AsFd as _;
 
-use linerate_record::journal::{Beside, Device};
+use linerate_record::journal::{CoupledSetting, Device};
 use linerate_record::knob::{
-    AsRead, DeviceClass, Domain, Knob, Locator, Missing, Setting, SettingPlace, Space, fits, same,
+    CurrentText, DeviceClass, Domain, Knob, Locator, Missing, Setting, SettingId, Space, fits, same,
 };
 
 use crate::machine;
 use crate::root::Root;
-pub use beside::in_words as beside_in_words;
-pub use built::Built;
+pub use coupled::in_words as alongside_in_words;
 pub(crate) use device::Gone;
 pub(crate) use ethtool::{PortStatistics, interface_mbits_per_s, pauses_received, port_statistics};
+pub use kernel_build::KernelBuild;
+pub use namespace::identity;
+pub(crate) use namespace::within_process;
+use namespace::{InNamespace, within};
 pub(crate) use netlink::{QueueCount, interface_kinds, interface_name, interface_to, queue_counts};
-pub use space::identity;
-pub(crate) use space::within_process;
-use space::{Inside, within};
-pub(crate) use spot::is_at;
-use spot::spot;
-pub(crate) use standing::identity_as_meant;
-pub use standing::{is_unmoved, standing};
+pub(crate) use resolved_locator::is_at;
+use resolved_locator::resolve;
+pub(crate) use space_identity::identity_as_meant;
+pub use space_identity::{is_unmoved, space_identity};
 pub use sysfs::require_device_name;
 
 /// The longest value that the kernel takes in one write, with its line's end: a page of sysfs (`fs/kernfs/file.c:
@@ -108,13 +108,13 @@ pub fn moves_others(locator: &Locator) -> bool {
 
 /// Reads one setting. Where that does not work, the value is missing and the reason stands beside it.
 #[must_use]
-pub fn read(root: &Root, knob: &Knob, place: &SettingPlace) -> Setting {
-    read_of(&Built::of(root), knob, place)
+pub fn read(root: &Root, knob: &Knob, place: &SettingId) -> Setting {
+    read_with_build(&KernelBuild::new(root), knob, place)
 }
 
 /// The same where what the kernel was built with may be asked for again.
-fn read_of(built: &Built<'_>, knob: &Knob, place: &SettingPlace) -> Setting {
-    setting(place, within(built.root, &place.space, None, |inside| read_inside(inside, built, knob, place)))
+fn read_with_build(built: &KernelBuild<'_>, knob: &Knob, place: &SettingId) -> Setting {
+    setting(place, within(built.root, &place.space, None, |in_namespace| read_inside(in_namespace, built, knob, place)))
 }
 
 /// Reads the settings of many knobs in the same namespaces, each of every device of its class.
@@ -122,14 +122,14 @@ fn read_of(built: &Built<'_>, knob: &Knob, place: &SettingPlace) -> Setting {
 pub fn read_all<'k>(root: &Root, space: &Space, knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<Setting> {
     let knobs: Vec<&Knob> = knobs.into_iter().collect();
     let place =
-        |knob: &Knob, device: Option<String>| SettingPlace { knob: knob.id.to_owned(), device, space: space.clone() };
-    let built = Built::of(root);
-    let all = within(root, space, None, |inside| {
+        |knob: &Knob, device: Option<String>| SettingId { knob: knob.id.to_owned(), device, space: space.clone() };
+    let built = KernelBuild::new(root);
+    let all = within(root, space, None, |in_namespace| {
         let mut all = Vec::new();
         for knob in &knobs {
-            for device in places_of(inside, &knob.locator) {
+            for device in devices_for_locator(in_namespace, &knob.locator) {
                 let place = place(knob, device);
-                let found = read_inside(inside, &built, knob, &place);
+                let found = read_inside(in_namespace, &built, knob, &place);
                 all.push(setting(&place, found));
             }
         }
@@ -147,18 +147,20 @@ pub fn read_all<'k>(root: &Root, space: &Space, knobs: impl IntoIterator<Item = 
 /// The devices of a class that there are in a space, sorted: their names, or the mount points of mounts.
 #[must_use]
 pub fn devices(root: &Root, space: &Space, class: DeviceClass) -> Vec<String> {
-    within(root, space, None, |inside| Ok(sysfs::devices(inside, class))).unwrap_or_default()
+    within(root, space, None, |in_namespace| Ok(sysfs::devices(in_namespace, class))).unwrap_or_default()
 }
 
-fn places_of(inside: &Inside<'_>, locator: &Locator) -> Vec<Option<String>> {
+fn devices_for_locator(in_namespace: &InNamespace<'_>, locator: &Locator) -> Vec<Option<String>> {
     match (locator, locator.device_class()) {
-        (Locator::MountOption { fs, .. }, _) => unchanging::mounts_of(inside, fs).into_iter().map(Some).collect(),
-        (_, Some(class)) => sysfs::devices(inside, class).into_iter().map(Some).collect(),
+        (Locator::MountOption { fs, .. }, _) => {
+            read_only::mount_points(in_namespace, fs).into_iter().map(Some).collect()
+        }
+        (_, Some(class)) => sysfs::devices(in_namespace, class).into_iter().map(Some).collect(),
         (_, None) => vec![None],
     }
 }
 
-fn setting(place: &SettingPlace, found: io::Result<SettingReading>) -> Setting {
+fn setting(place: &SettingId, found: io::Result<SettingReading>) -> Setting {
     let place = place.clone();
     match found {
         Ok((value, choices)) => Setting { place, value: Some(value), choices, missing: None },
@@ -175,12 +177,12 @@ fn missing(error: &io::Error) -> Missing {
 }
 
 fn read_inside(
-    inside: &Inside<'_>,
-    built: &Built<'_>,
+    in_namespace: &InNamespace<'_>,
+    built: &KernelBuild<'_>,
     knob: &Knob,
-    place: &SettingPlace,
+    place: &SettingId,
 ) -> io::Result<SettingReading> {
-    let (value, choices) = spot::read(inside, &spot(&knob.locator, place.device.as_deref())?)?;
+    let (value, choices) = resolved_locator::read(in_namespace, &resolve(&knob.locator, place.device.as_deref())?)?;
     let choices = match (knob.locator, knob.takes) {
         (Locator::Sysctl { name: qdisc::NAME }, Domain::Words(words)) => qdisc::offered(built, words, &value),
         _ => choices,
@@ -196,7 +198,7 @@ pub(crate) struct SettingTarget<'a> {
     /// What it is.
     pub(crate) knob: &'a Knob,
     /// Where it was.
-    pub(crate) place: &'a SettingPlace,
+    pub(crate) place: &'a SettingId,
     /// The inode of its network namespace, where it is known.
     pub(crate) net: Option<u64>,
     /// The devices that it and what moves with it are of, where they are known.
@@ -206,53 +208,53 @@ pub(crate) struct SettingTarget<'a> {
 /// What a setting was, with what moves with it and the devices of all that.
 pub(crate) struct Before {
     pub(crate) value: String,
-    pub(crate) beside: Vec<Beside>,
+    pub(crate) coupled: Vec<CoupledSetting>,
     pub(crate) devices: Vec<Device>,
 }
 
 /// A setting and what moves with it, read at one time in one network namespace.
-pub(crate) fn read_with_beside(root: &Root, knob: &Knob, place: &SettingPlace, net: Option<u64>) -> io::Result<Before> {
-    within(root, &place.space, net_of(knob, net), |inside| {
-        let spot = spot(&knob.locator, place.device.as_deref())?;
-        let (value, _) = spot::read(inside, &spot)?;
-        let beside = beside::read(inside, &spot);
-        let devices = device::of(inside, knob, place, &beside);
-        Ok(Before { value, beside, devices })
+pub(crate) fn read_with_coupled(root: &Root, knob: &Knob, place: &SettingId, net: Option<u64>) -> io::Result<Before> {
+    within(root, &place.space, required_netns(knob, net), |in_namespace| {
+        let resolved = resolve(&knob.locator, place.device.as_deref())?;
+        let (value, _) = resolved_locator::read(in_namespace, &resolved)?;
+        let coupled = coupled::read(in_namespace, &resolved);
+        let devices = device::touched_devices(in_namespace, knob, place, &coupled);
+        Ok(Before { value, coupled, devices })
     })
 }
 
 /// The network namespace in which a setting has to be found again. What has one value for the machine outlives the one
 /// in which it was written.
-fn net_of(knob: &Knob, net: Option<u64>) -> Option<u64> {
+fn required_netns(knob: &Knob, net: Option<u64>) -> Option<u64> {
     net.filter(|_| device::is_of_network(knob))
 }
 
 /// A setting where it is by now: its place, and its value.
-pub(crate) fn read_now(target: &SettingTarget<'_>) -> io::Result<(SettingPlace, String)> {
+pub(crate) fn read_now(target: &SettingTarget<'_>) -> io::Result<(SettingId, String)> {
     let SettingTarget { root, knob, place, net, devices } = *target;
-    within(root, &place.space, net_of(knob, net), |inside| {
-        let now = device::DeviceNames::of(inside, devices)?.place(knob, place)?;
-        let spot = spot(&knob.locator, now.device.as_deref())?;
-        Ok((now, spot::read(inside, &spot)?.0))
+    within(root, &place.space, required_netns(knob, net), |in_namespace| {
+        let now = device::DeviceNames::resolve(in_namespace, devices)?.place(knob, place)?;
+        let resolved = resolve(&knob.locator, now.device.as_deref())?;
+        Ok((now, resolved_locator::read(in_namespace, &resolved)?.0))
     })
 }
 
 /// Writes a value and gives what the setting then is, with what moved with it.
-pub(crate) fn write(target: &SettingTarget<'_>, value: &str) -> io::Result<(String, Vec<Beside>)> {
+pub(crate) fn write(target: &SettingTarget<'_>, value: &str) -> io::Result<(String, Vec<CoupledSetting>)> {
     let SettingTarget { root, knob, place, net, devices } = *target;
     allowed_value(value).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-    within(root, &place.space, net_of(knob, net), |inside| {
-        let now = device::DeviceNames::of(inside, devices)?.place(knob, place)?;
+    within(root, &place.space, required_netns(knob, net), |in_namespace| {
+        let now = device::DeviceNames::resolve(in_namespace, devices)?.place(knob, place)?;
         if now != *place {
             let why = format!("it is now named {}: make a new file", now.device.unwrap_or_default());
             return Err(io::Error::other(why));
         }
-        let spot = spot(&knob.locator, place.device.as_deref())?;
-        let elsewhere = reversal::elsewhere_before(inside, &spot, value)?;
-        spot::write(inside, &spot, value)?;
-        reversal::elsewhere_after(inside, &spot, elsewhere.as_ref())?;
-        let (now, _) = spot::read(inside, &spot)?;
-        Ok((now, beside::read(inside, &spot)))
+        let resolved = resolve(&knob.locator, place.device.as_deref())?;
+        let elsewhere = reversibility::elsewhere_before(in_namespace, &resolved, value)?;
+        resolved_locator::write(in_namespace, &resolved, value)?;
+        reversibility::elsewhere_after(in_namespace, &resolved, elsewhere.as_ref())?;
+        let (now, _) = resolved_locator::read(in_namespace, &resolved)?;
+        Ok((now, coupled::read(in_namespace, &resolved)))
     })
 }
 
@@ -262,8 +264,8 @@ pub(crate) fn write(target: &SettingTarget<'_>, value: &str) -> io::Result<(Stri
 /// What the kernel says to that, or that there is no such sysctl.
 pub fn require_writable(root: &Root, sysctl: &str) -> io::Result<()> {
     let path = sysctl::path(sysctl)?;
-    within(root, &Space::Host, None, |inside| {
-        file::require_writable(inside.sysctls()?.as_fd(), &path, file::Links::None)
+    within(root, &Space::Host, None, |in_namespace| {
+        file::require_writable(in_namespace.sysctls()?.as_fd(), &path, file::Links::None)
     })
 }
 
@@ -272,26 +274,30 @@ pub fn require_writable(root: &Root, sysctl: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// What the kernel says, or what of the others is not as before.
-pub(crate) fn put_back(target: &SettingTarget<'_>, prior: &str, beside: (&[Beside], &[Beside])) -> io::Result<String> {
+pub(crate) fn restore_value(
+    target: &SettingTarget<'_>,
+    prior: &str,
+    coupled: (&[CoupledSetting], &[CoupledSetting]),
+) -> io::Result<String> {
     let SettingTarget { root, knob, place, net, devices } = *target;
-    within(root, &place.space, net_of(knob, net), |inside| {
-        let devices = device::DeviceNames::of(inside, devices)?;
-        let beside = (devices.besides(beside.0), devices.besides(beside.1));
-        let spot = match device::spot_now(&devices, knob, place) {
+    within(root, &place.space, required_netns(knob, net), |in_namespace| {
+        let devices = device::DeviceNames::resolve(in_namespace, devices)?;
+        let coupled = (devices.besides(coupled.0), devices.besides(coupled.1));
+        let resolved = match device::resolve_now(&devices, knob, place) {
             // What stays without the device is put back all the same.
-            Err(error) if Gone::of(&error).is_some() => {
-                beside::put_back(inside, &beside::still_ours(inside, &beside.0, &beside.1))?;
+            Err(error) if Gone::from_error(&error).is_some() => {
+                coupled::restore_value(in_namespace, &coupled::still_ours(in_namespace, &coupled.0, &coupled.1))?;
                 return Err(error);
             }
             other => other?,
         };
         let is_prior = |now: &str| same(&knob.locator, now, prior);
-        let is_back = is_prior(&spot::read(inside, &spot)?.0);
+        let is_back = is_prior(&resolved_locator::read(in_namespace, &resolved)?.0);
         // Where it is back already, whoever did that may have died before the others were.
-        let besides = beside::still_ours(inside, &beside.0, if is_back { &[] } else { &beside.1 });
-        let written = if is_back { Ok(()) } else { spot::write(inside, &spot, prior) };
-        let moved = beside::put_back(inside, &besides);
-        let (now, _) = spot::read(inside, &spot)?;
+        let besides = coupled::still_ours(in_namespace, &coupled.0, if is_back { &[] } else { &coupled.1 });
+        let written = if is_back { Ok(()) } else { resolved_locator::write(in_namespace, &resolved, prior) };
+        let moved = coupled::restore_value(in_namespace, &besides);
+        let (now, _) = resolved_locator::read(in_namespace, &resolved)?;
         if !is_prior(&now) {
             return written.map(|()| now);
         }
@@ -313,11 +319,16 @@ pub(crate) fn allowed_value(value: &str) -> Result<(), String> {
 
 /// What cannot be a value of this setting, and why: by its domain, and by what this machine has. What the kernel takes
 /// of the rest, only it knows.
-pub(crate) fn fitting_value(built: &Built<'_>, knob: &Knob, place: &SettingPlace, value: &str) -> Result<(), String> {
-    let Setting { value: now, choices, .. } = read_of(built, knob, place);
+pub(crate) fn fitting_value(
+    built: &KernelBuild<'_>,
+    knob: &Knob,
+    place: &SettingId,
+    value: &str,
+) -> Result<(), String> {
+    let Setting { value: now, choices, .. } = read_with_build(built, knob, place);
     let processors = machine::possible_processors(built.root);
     let choices = bounds::most(built, &knob.locator).map_or(choices, |most| vec![most.to_string()]);
-    let seen = AsRead { now: now.as_deref(), choices: &choices, processors };
+    let seen = CurrentText { now: now.as_deref(), choices: &choices, processors };
     match (knob.locator, knob.takes) {
         (Locator::Sysctl { name: congestion::NAME }, _) => {
             fits(knob, &seen, value)?;
@@ -335,7 +346,7 @@ pub(crate) fn fitting_value(built: &Built<'_>, knob: &Knob, place: &SettingPlace
 
 /// What is said of a value of which this machine does not tell whether its kernel takes it; `None` where it does.
 #[must_use]
-pub fn doubt(built: &Built<'_>, knob: &Knob, value: &str) -> Option<String> {
+pub fn doubt(built: &KernelBuild<'_>, knob: &Knob, value: &str) -> Option<String> {
     match knob.locator {
         Locator::Sysctl { name: qdisc::NAME } => qdisc::doubt(built, value.trim()),
         _ => None,
@@ -346,18 +357,22 @@ pub fn doubt(built: &Built<'_>, knob: &Knob, value: &str) -> Option<String> {
 #[must_use]
 pub fn zero_each_other(one: &Locator, other: &Locator) -> bool {
     match (one, other) {
-        (Locator::Sysctl { name: one }, Locator::Sysctl { name: other }) => beside::are_twins(one, other),
+        (Locator::Sysctl { name: one }, Locator::Sysctl { name: other }) => coupled::are_twins(one, other),
         _ => false,
     }
 }
 
 /// Why changing a setting to a value could not be taken back; `None` where it can, or nothing would change.
 #[must_use]
-pub fn irreversible(root: &Root, knob: &Knob, place: &SettingPlace, new: &str) -> Option<String> {
-    let why = within(root, &place.space, None, |inside| {
-        let spot = spot(&knob.locator, place.device.as_deref())?;
-        let (prior, _) = spot::read(inside, &spot)?;
-        Ok(if same(&knob.locator, &prior, new) { None } else { reversal::refusal(inside, &spot, &prior, new) })
+pub fn irreversible(root: &Root, knob: &Knob, place: &SettingId, new: &str) -> Option<String> {
+    let why = within(root, &place.space, None, |in_namespace| {
+        let resolved = resolve(&knob.locator, place.device.as_deref())?;
+        let (prior, _) = resolved_locator::read(in_namespace, &resolved)?;
+        Ok(if same(&knob.locator, &prior, new) {
+            None
+        } else {
+            reversibility::refusal(in_namespace, &resolved, &prior, new)
+        })
     });
     // What cannot be read is told by whoever reads it next.
     why.ok().flatten()
@@ -366,16 +381,17 @@ pub fn irreversible(root: &Root, knob: &Knob, place: &SettingPlace, new: &str) -
 /// Other interfaces whose MTU the kernel moves when that of one is set to a value: their names, what it is and what it
 /// will be. None of other settings.
 #[must_use]
-pub fn followers(root: &Root, knob: &Knob, place: &SettingPlace, new: &str) -> Vec<(String, u32, u32)> {
+pub fn followers(root: &Root, knob: &Knob, place: &SettingId, new: &str) -> Vec<(String, u32, u32)> {
     let (Locator::Mtu, Some(device), Ok(new)) = (knob.locator, &place.device, new.trim().parse()) else {
         return Vec::new();
     };
-    within(root, &place.space, None, |inside| Ok(reversal::followers(inside, device, new))).unwrap_or_default()
+    within(root, &place.space, None, |in_namespace| Ok(reversibility::followers(in_namespace, device, new)))
+        .unwrap_or_default()
 }
 
 /// Why a setting must not be changed by anybody but its owner; `None` where it may.
 #[must_use]
-pub fn owner(root: &Root, knob: &Knob, place: &SettingPlace) -> Option<String> {
+pub fn owner(root: &Root, knob: &Knob, place: &SettingId) -> Option<String> {
     if let Some(owner) = knob.owned_by {
         return Some(format!("it belongs to {owner}"));
     }
@@ -392,7 +408,8 @@ pub fn owner(root: &Root, knob: &Knob, place: &SettingPlace) -> Option<String> {
             Some(format!("interface {device} of network namespace {name} belongs to the CNI"))
         }
         Space::Host | Space::Netns(_) => {
-            let made_by_cni = within(root, &place.space, None, |inside| Ok(sysfs::is_of_a_cni(inside, device)));
+            let made_by_cni =
+                within(root, &place.space, None, |in_namespace| Ok(sysfs::is_of_a_cni(in_namespace, device)));
             made_by_cni.unwrap_or(false).then(|| format!("interface {device} belongs to the CNI"))
         }
     }
@@ -400,10 +417,10 @@ pub fn owner(root: &Root, knob: &Knob, place: &SettingPlace) -> Option<String> {
 
 /// Why what reaches every interface of a space must be left alone: one of them is the CNI's.
 fn owner_of_all(root: &Root, space: &Space) -> Option<String> {
-    let of_cni = |inside: &Inside<'_>| {
-        let all = sysfs::interfaces(inside).into_iter();
-        let is_pods = inside.pid.is_some() && inside.is_foreign();
-        Ok(all.filter(|name| name != "lo").find(|name| is_pods || sysfs::is_of_a_cni(inside, name)))
+    let of_cni = |in_namespace: &InNamespace<'_>| {
+        let all = sysfs::interfaces(in_namespace).into_iter();
+        let is_pods = in_namespace.pid.is_some() && in_namespace.is_foreign();
+        Ok(all.filter(|name| name != "lo").find(|name| is_pods || sysfs::is_of_a_cni(in_namespace, name)))
     };
     let found = match space {
         Space::Netns(name) if name.starts_with("cni-") => Some("eth0".to_owned()),

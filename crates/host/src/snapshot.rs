@@ -14,7 +14,7 @@ use linerate_record::audit::{CAPTURE_FILE, Capture};
 use linerate_record::knob::{EngineProcess, Knob, Locator, Scope, Setting, Snapshot, Space};
 
 use crate::machine::machine;
-use crate::root::{Pass, Root, note, text};
+use crate::root::{ReadPass, Root, note, text};
 use crate::setting;
 
 /// What is asked of a machine.
@@ -30,18 +30,19 @@ pub struct SnapshotRequest<'a> {
 
 /// Reads the machine. What could not be read stands in the snapshot beside the rest.
 #[must_use]
-pub fn snapshot(root: &Root, asked: &SnapshotRequest<'_>) -> Snapshot {
-    let mut pass = Pass::default();
-    let capture = capture_of(root, &mut pass);
+pub fn snapshot(root: &Root, requested: &SnapshotRequest<'_>) -> Snapshot {
+    let mut pass = ReadPass::default();
+    let capture = read_capture(root, &mut pass);
     let (machine, unreadable) = machine(root);
     let engines = match &capture {
         Some(capture) => capture.engines.clone(),
-        None => engines::engines(root, asked.pids, &mut pass),
+        None => engines::engines(root, requested.pids, &mut pass),
     };
-    let here: Vec<&'static Knob> = asked.knobs.iter().copied().filter(|knob| is_of_machine(&knob.locator)).collect();
+    let here: Vec<&'static Knob> =
+        requested.knobs.iter().copied().filter(|knob| is_of_machine(&knob.locator)).collect();
     let settings = match &capture {
         Some(capture) => captured_settings(root, &here, capture),
-        None => settings(root, &here, &engines, asked.netns),
+        None => settings(root, &here, &engines, requested.netns),
     };
     let mut all: Vec<String> = unreadable.iter().chain(&pass.unreadable).map(ToString::to_string).collect();
     all.extend(capture.iter().flat_map(|capture| capture.unreadable.clone()));
@@ -53,7 +54,7 @@ pub fn snapshot(root: &Root, asked: &SnapshotRequest<'_>) -> Snapshot {
         engines,
         settings: sorted(settings, &here),
         is_initial_netns: is_initial_netns(root),
-        configured: configured::configured(root, asked.knobs),
+        configured: configured::configured(root, requested.knobs),
         unreadable: all,
     }
 }
@@ -106,8 +107,8 @@ fn captured_settings(root: &Root, knobs: &[&'static Knob], capture: &Capture) ->
     let in_files = |knob: &&&Knob| knob.scope != Scope::Process && is_in_files(&knob.locator);
     let mut all = setting::read_all(root, &Space::Host, knobs.iter().filter(in_files).copied());
     all.retain(|setting| !capture.settings.iter().any(|kept| kept.place == setting.place));
-    let is_asked = |setting: &&Setting| knobs.iter().any(|knob| knob.id == setting.place.knob);
-    all.extend(capture.settings.iter().filter(is_asked).cloned());
+    let is_requested = |setting: &&Setting| knobs.iter().any(|knob| knob.id == setting.place.knob);
+    all.extend(capture.settings.iter().filter(is_requested).cloned());
     all
 }
 
@@ -120,7 +121,7 @@ fn sorted(mut settings: Vec<Setting>, knobs: &[&'static Knob]) -> Vec<Setting> {
 }
 
 /// What a captured folder says of itself; none for a live machine, and for files that somebody put together.
-fn capture_of(root: &Root, pass: &mut Pass) -> Option<Capture> {
+fn read_capture(root: &Root, pass: &mut ReadPass) -> Option<Capture> {
     if root.0 == Path::new("/") {
         return None;
     }

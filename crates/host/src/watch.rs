@@ -11,12 +11,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use linerate_record::journal::{Begin, By, Owner, Watcher};
+use linerate_record::journal::{Begin, Owner, RolledBackBy, Watcher};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::apply::{ApplyStep, Ground, Rolled, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
+use crate::apply::{
+    ApplyContext, ApplyStep, RollbackResult, TuneError, has_booted, lock, roll_back, since_boot_ms, without_outcomes,
+};
 use crate::journal::{Journal, JournalContent};
-use crate::lock::{Lock, Whole};
+use crate::lock::{Lock, MachineLock};
 use crate::root::Root;
 use crate::{owner, setting};
 
@@ -25,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The same where it looks at an owner too: a machine is to be had back within a second of the owner's end.
 const OWNER_LOOK: Duration = Duration::from_millis(200);
 /// How long another linerate that has the lock may write nothing to the journal before it is ended.
-const PATIENCE_MS: u64 = 10_000;
+const RETRY_MS: u64 = 10_000;
 /// How long one that was ended may take to be gone: it may wait for a disk, or the kernel frees its memory.
 const ENDING_MS: u64 = 5_000;
 /// How long it waits at the most until it tries again to write to a journal.
@@ -58,12 +60,15 @@ pub fn is_watched(reported: &JournalContent) -> Option<bool> {
 ///
 /// # Errors
 /// As of [`watch`].
-pub fn overdue(ground: &Ground<'_>, reported: &JournalContent) -> Result<Option<Rolled>, TuneError> {
+pub fn overdue(
+    apply_context: &ApplyContext<'_>,
+    reported: &JournalContent,
+) -> Result<Option<RollbackResult>, TuneError> {
     let is_over =
         since_boot_ms() >= reported.begin.deadline_since_boot_ms || reported.begin.owner.is_some_and(owner::is_gone);
-    let is_of_now = reported.is_pending() && !has_booted(ground.root, &reported.begin);
+    let is_of_now = reported.is_pending() && !has_booted(apply_context.root, &reported.begin);
     let is_nobodys = is_of_now && is_over && is_watched(reported) == Some(false);
-    if is_nobodys { watch(ground, &reported.begin.id, &mut |_| ()) } else { Ok(None) }
+    if is_nobodys { watch(apply_context, &reported.begin.id, &mut |_| ()) } else { Ok(None) }
 }
 
 /// This process, as one that watches.
@@ -79,29 +84,33 @@ pub fn this_process() -> std::io::Result<Watcher> {
 ///
 /// # Errors
 /// Where its journal is gone, or cannot be read until its time is over.
-pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
+pub fn watch(
+    apply_context: &ApplyContext<'_>,
+    id: &str,
+    step: &mut dyn FnMut(ApplyStep),
+) -> Result<Option<RollbackResult>, TuneError> {
     loop {
-        if !comes_due(ground, id)? {
+        if !comes_due(apply_context, id)? {
             return Ok(None);
         }
-        let held = had_in_time(ground, id);
-        if is_put_off(ground, id) {
+        let held = had_in_time(apply_context, id);
+        if is_put_off(apply_context, id) {
             continue;
         }
-        return match lapse(ground, id, step) {
-            Ok(Some(first)) if held.is_none() => once_more(ground, first, step),
-            rolled => rolled,
+        return match lapse(apply_context, id, step) {
+            Ok(Some(first)) if held.is_none() => once_more(apply_context, first, step),
+            rollback_result => rollback_result,
         };
     }
 }
 
 /// Tries for so long to have the journal say what came of taking an application back, where its disk was full or stood
 /// still; whether it says that it is over. Settings are not looked at again: what somebody sets meanwhile stays.
-pub fn write_down(ground: &Ground<'_>, rolled: &Rolled, within: Duration) -> bool {
+pub fn write_down(apply_context: &ApplyContext<'_>, rollback_result: &RollbackResult, within: Duration) -> bool {
     let until_ms = since_boot_ms().saturating_add(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
     let mut look = LOOK;
     loop {
-        match written_down(ground, rolled) {
+        match written_down(apply_context, rollback_result) {
             Ok(()) => return true,
             Err(TuneError::State { source, .. }) if source.kind() == ErrorKind::NotFound => return false,
             Err(_) if since_boot_ms() >= until_ms => return false,
@@ -111,32 +120,32 @@ pub fn write_down(ground: &Ground<'_>, rolled: &Rolled, within: Duration) -> boo
     }
 }
 
-fn written_down(ground: &Ground<'_>, rolled: &Rolled) -> Result<(), TuneError> {
+fn written_down(apply_context: &ApplyContext<'_>, rollback_result: &RollbackResult) -> Result<(), TuneError> {
     // No setting is changed: the lock of the journals is enough.
-    let _held = ground.state.lock()?.ok_or(TuneError::Busy)?;
-    let reported = ground.state.read(&rolled.id)?;
+    let _held = apply_context.state.lock()?.ok_or(TuneError::Busy)?;
+    let reported = apply_context.state.read(&rollback_result.id)?;
     // By somebody who named it, or confirmed.
-    let is_others = reported.confirmed_ms.is_some() || matches!(reported.closed, Some((By::Command, _, _)));
+    let is_others = reported.confirmed_ms.is_some() || matches!(reported.closed, Some((RolledBackBy::Command, _, _)));
     if is_others || reported.is_closed() {
         return Ok(());
     }
-    Journal::resume(ground.state, &rolled.id)?.append_all(&rolled.unwritten)
+    Journal::resume(apply_context.state, &rollback_result.id)?.append_all(&rollback_result.unwritten)
 }
 
 /// Whether the instant was put off by whoever had the lock until now.
-fn is_put_off(ground: &Ground<'_>, id: &str) -> bool {
+fn is_put_off(apply_context: &ApplyContext<'_>, id: &str) -> bool {
     let is_so = |reported: JournalContent| {
         let Begin { owner, deadline_since_boot_ms, .. } = &reported.begin;
         reported.is_pending() && owner.is_none() && since_boot_ms() < *deadline_since_boot_ms
     };
-    ground.state.read(id).is_ok_and(is_so)
+    apply_context.state.read(id).is_ok_and(is_so)
 }
 
 /// Waits until an application is to be taken back; whether it is, or needs no watch any more.
-fn comes_due(ground: &Ground<'_>, id: &str) -> Result<bool, TuneError> {
+fn comes_due(apply_context: &ApplyContext<'_>, id: &str) -> Result<bool, TuneError> {
     let mut deadline_ms = 0;
     loop {
-        let reported = read(ground, id, deadline_ms)?;
+        let reported = read(apply_context, id, deadline_ms)?;
         if !reported.is_pending() {
             return Ok(false);
         }
@@ -154,24 +163,24 @@ fn comes_due(ground: &Ground<'_>, id: &str) -> Result<bool, TuneError> {
 /// for a while (it waits for a disk, or hangs): a process that is not there changes nothing later, and whatever it was
 /// about, applying, confirming or taking back, can be cut anywhere. `None` where that did not help in time: who has it
 /// is not known, may not be ended, or is held in the kernel, where it may at most end a write that it has begun.
-fn had_in_time(ground: &Ground<'_>, id: &str) -> Option<Lock> {
-    let mut written = ground.state.bytes(id);
-    let mut until_ms = since_boot_ms() + PATIENCE_MS;
+fn had_in_time(apply_context: &ApplyContext<'_>, id: &str) -> Option<Lock> {
+    let mut written = apply_context.state.bytes(id);
+    let mut until_ms = since_boot_ms() + RETRY_MS;
     let mut has_ended = false;
     loop {
-        match lock(ground) {
+        match lock(apply_context) {
             Err(TuneError::Busy) => {}
             other => return other.ok(),
         }
-        let now = ground.state.bytes(id);
+        let now = apply_context.state.bytes(id);
         if now != written && !has_ended {
             written = now;
-            until_ms = since_boot_ms() + PATIENCE_MS;
+            until_ms = since_boot_ms() + RETRY_MS;
         }
         let is_over = since_boot_ms() >= until_ms;
         // Who has the machine's lock alone works with other journals, and may be at it for longer.
-        let of_machine = || Whole::of(ground.root)?.holder().filter(|holder| holder.is_stopped());
-        let holder = ground.state.holder().or_else(of_machine);
+        let of_machine = || MachineLock::open(apply_context.root)?.holder().filter(|holder| holder.is_stopped());
+        let holder = apply_context.state.holder().or_else(of_machine);
         if let Some(holder) = holder.filter(|holder| !has_ended && (is_over || holder.is_stopped()))
             && holder.end().is_ok()
         {
@@ -187,9 +196,13 @@ fn had_in_time(ground: &Ground<'_>, id: &str) -> Option<Lock> {
 /// What was taken back without the lock is looked at once more under it, when its holder has let go: it may have ended
 /// a write. Then all changes are, for the journal may tell of that one that it was restored. What came of it the first
 /// time where a later application was made on what this one left.
-fn once_more(ground: &Ground<'_>, first: Rolled, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
+fn once_more(
+    apply_context: &ApplyContext<'_>,
+    first: RollbackResult,
+    step: &mut dyn FnMut(ApplyStep),
+) -> Result<Option<RollbackResult>, TuneError> {
     loop {
-        let _held = match lock(ground) {
+        let _held = match lock(apply_context) {
             Err(TuneError::Busy) => {
                 std::thread::sleep(LOOK);
                 continue;
@@ -199,11 +212,11 @@ fn once_more(ground: &Ground<'_>, first: Rolled, step: &mut dyn FnMut(ApplyStep)
             held => held?,
         };
         let id = &first.id;
-        if ground.state.ids()?.last().is_none_or(|last| last != id) {
+        if apply_context.state.ids()?.last().is_none_or(|last| last != id) {
             return Ok(Some(first));
         }
-        let reported = anew(read(ground, id, 0)?);
-        return take_back(ground, &reported, (By::Lapse, None), false, step).map(Some);
+        let reported = without_outcomes(read(apply_context, id, 0)?);
+        return roll_back(apply_context, &reported, (RolledBackBy::Lapse, None), false, step).map(Some);
     }
 }
 
@@ -212,20 +225,20 @@ fn once_more(ground: &Ground<'_>, first: Rolled, step: &mut dyn FnMut(ApplyStep)
 ///
 /// # Errors
 /// What of this cannot be done.
-pub fn trial(ground: &Ground<'_>, id: &str, sysctl: Option<&str>) -> Result<(), TuneError> {
-    ground.state.read(id)?;
-    ground.state.require_writable(id)?;
+pub fn trial(apply_context: &ApplyContext<'_>, id: &str, sysctl: Option<&str>) -> Result<(), TuneError> {
+    apply_context.state.read(id)?;
+    apply_context.state.require_writable(id)?;
     let Some(name) = sysctl else { return Ok(()) };
-    setting::require_writable(ground.root, name)
+    setting::require_writable(apply_context.root, name)
         .map_err(|error| TuneError::File(format!("cannot write to {name}, which is to be changed: {error}")))
 }
 
 /// Reads a journal. What a disk or a full memory refuses at one moment it may give at the next, so that is tried until
 /// an instant, and for a while in any case; a journal that is gone will not come back.
-fn read(ground: &Ground<'_>, id: &str, until_ms: u64) -> Result<JournalContent, TuneError> {
-    let until_ms = until_ms.max(since_boot_ms() + PATIENCE_MS);
+fn read(apply_context: &ApplyContext<'_>, id: &str, until_ms: u64) -> Result<JournalContent, TuneError> {
+    let until_ms = until_ms.max(since_boot_ms() + RETRY_MS);
     loop {
-        match ground.state.read(id) {
+        match apply_context.state.read(id) {
             Err(TuneError::State { source, path }) if source.kind() == ErrorKind::NotFound => {
                 return Err(TuneError::State { source, path });
             }
@@ -237,21 +250,25 @@ fn read(ground: &Ground<'_>, id: &str, until_ms: u64) -> Result<JournalContent, 
     }
 }
 
-fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
-    let mut reported = read(ground, id, 0)?;
+fn lapse(
+    apply_context: &ApplyContext<'_>,
+    id: &str,
+    step: &mut dyn FnMut(ApplyStep),
+) -> Result<Option<RollbackResult>, TuneError> {
+    let mut reported = read(apply_context, id, 0)?;
     if !reported.is_pending() {
         return Ok(None);
     }
-    let mut rolled = take_back(ground, &reported, (By::Lapse, None), false, step)?;
+    let mut rollback_result = roll_back(apply_context, &reported, (RolledBackBy::Lapse, None), false, step)?;
     for _ in 1..ATTEMPTS {
-        if !rolled.has_failed() {
+        if !rollback_result.has_failed() {
             break;
         }
         std::thread::sleep(LOOK * 2);
-        reported = read(ground, id, 0)?;
-        rolled = take_back(ground, &reported, (By::Lapse, None), false, step)?;
+        reported = read(apply_context, id, 0)?;
+        rollback_result = roll_back(apply_context, &reported, (RolledBackBy::Lapse, None), false, step)?;
     }
-    Ok(Some(rolled))
+    Ok(Some(rollback_result))
 }
 
 /// Whether systemd runs this machine: `sd_booted(3)`.

@@ -12,7 +12,7 @@ use linerate_host::fingerprint::{FingerprintEnd, FingerprintRequest, begin, end}
 use linerate_host::{Root, serving};
 use linerate_record::reading::QuotaPeriods;
 
-use crate::processor::least_of;
+use crate::processor::least_time;
 
 const TARGET: u32 = 20;
 const CPU: &str = "sys/devices/system/cpu";
@@ -96,8 +96,8 @@ fn machine(folder: &Path) -> Root {
 
 /// What stood and what happened, by key: figures as they are, so that what moves one is seen.
 fn by_key(ended: FingerprintEnd) -> BTreeMap<String, String> {
-    let FingerprintEnd { mut standing, flaps, meanwhile } = ended;
-    standing.extend(flaps);
+    let FingerprintEnd { mut static_keys, flaps, meanwhile } = ended;
+    static_keys.extend(flaps);
     let per_mille = |share: f64| format!("{:.0} per mille", share * 1000.0);
     let cut = |quotas: &[QuotaPeriods]| quotas.iter().map(|quota| quota.throttled).sum::<u64>().to_string();
     let shares = meanwhile.processors;
@@ -108,8 +108,8 @@ fn by_key(ended: FingerprintEnd) -> BTreeMap<String, String> {
         ("cgroup.throttled", cut(&meanwhile.client_quotas)),
         ("target.cgroup.throttled", meanwhile.target_quotas.as_deref().map_or("no target".to_owned(), cut)),
     ];
-    standing.extend(figures.map(|(key, figure)| (key.to_owned(), figure)));
-    standing
+    static_keys.extend(figures.map(|(key, figure)| (key.to_owned(), figure)));
+    static_keys
 }
 
 /// A fingerprint of the machine, during which something happens.
@@ -220,8 +220,8 @@ fn what_happens_during_a_cell_is_told_by_its_key_and_by_no_other() {
 fn a_target_that_is_gone_and_a_machine_without_files_are_told_and_cost_no_panic() {
     let dir = tempfile::tempdir().unwrap();
     let root = Root::captured(dir.path());
-    let asked = FingerprintRequest { target_pid: Some(4), target_hosts: &["10.0.0.1".parse().unwrap()] };
-    let print = by_key(end(begin(&root, &asked), &root));
+    let requested = FingerprintRequest { target_pid: Some(4), target_hosts: &["10.0.0.1".parse().unwrap()] };
+    let print = by_key(end(begin(&root, &requested), &root));
     assert_eq!(print["target.started"], "no such process");
     assert_eq!(print["kernel"], "not stated not stated");
     assert!(print["interfaces"].starts_with("no route to 10.0.0.1"), "{print:?}");
@@ -231,9 +231,9 @@ fn a_target_that_is_gone_and_a_machine_without_files_are_told_and_cost_no_panic(
 #[test]
 fn this_machine_is_the_same_twice() {
     let hosts: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "192.0.2.77".parse().unwrap()];
-    let asked = FingerprintRequest { target_pid: Some(std::process::id()), target_hosts: &hosts };
+    let requested = FingerprintRequest { target_pid: Some(std::process::id()), target_hosts: &hosts };
     let print = || {
-        let begun = begin(&Root::live(), &asked);
+        let begun = begin(&Root::live(), &requested);
         std::thread::sleep(Duration::from_millis(100));
         let mut print = by_key(end(begun, &Root::live()));
         // Whoever else is on the machine may begin and end meanwhile.
@@ -285,6 +285,6 @@ fn finding_it_among_a_thousand_processes_costs_less_than_a_tenth_of_a_second() {
     let host = listener.local_addr().unwrap();
     let processes = fs::read_dir("/proc").unwrap().count();
     let allowed = Duration::from_millis(100) * u32::try_from(processes.div_ceil(1000)).unwrap();
-    let fastest = least_of(10, |_| serving(&Root::live(), &[host]));
+    let fastest = least_time(10, |_| serving(&Root::live(), &[host]));
     assert!(fastest < allowed, "{fastest:?}, allowed {allowed:?}");
 }

@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 
 use linerate_host::Root;
-use linerate_host::live::sockets::{SocketsAsked, begin, due_ms, end, look};
+use linerate_host::live::sockets::{SocketsRequest, begin, due_ms, end, look};
 use linerate_record::readings::PortRange;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -40,7 +40,7 @@ fn timed_looks_at_ten_thousand_connections_take_little_time_and_room() {
 
     let before_bytes = resident_bytes();
     let ports = vec![PortRange { first: address.port(), last: address.port() }];
-    let (mut watch, _) = begin(&Root::live(), &SocketsAsked { ports, pids: vec![std::process::id()] });
+    let (mut watch, _) = begin(&Root::live(), &SocketsRequest { ports, pids: vec![std::process::id()] });
     let (mut now_ms, mut first_us, mut later_us, mut later_ms) = (0, 0, 0, 0);
     for number in 0..LOOKS {
         let one = look(&mut watch, now_ms);

@@ -10,7 +10,7 @@ use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
 use tokio::runtime::{self, Handle};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::fault::{Asked, KubeFault, in_one_line, of_client};
+use crate::error::{ApiRequestKind, KubeError, in_one_line, of_client};
 
 /// How long finding out who asks may take: a command of the kubeconfig may ask somebody else.
 const CLIENT_WITHIN: Duration = Duration::from_secs(20);
@@ -48,14 +48,14 @@ impl Access {
     /// Finds out which cluster a context means. Nothing is asked over a network, and no command runs.
     ///
     /// # Errors
-    /// [`KubeFault`] where there is none such.
-    pub fn find(source: &KubeconfigSource, context: Option<&str>) -> Result<Access, KubeFault> {
+    /// [`KubeError`] where there is none such.
+    pub fn find(source: &KubeconfigSource, context: Option<&str>) -> Result<Access, KubeError> {
         let mut config = match (source, context) {
             (KubeconfigSource::InCluster, None) => {
-                Config::incluster().map_err(|error| KubeFault::NoKubeconfig(in_one_line(&error.to_string())))?
+                Config::incluster().map_err(|error| KubeError::NoKubeconfig(in_one_line(&error.to_string())))?
             }
             (KubeconfigSource::InCluster, Some(name)) => {
-                return Err(KubeFault::UnknownContext { name: name.to_owned(), known: Vec::new() });
+                return Err(KubeError::UnknownContext { name: name.to_owned(), known: Vec::new() });
             }
             (KubeconfigSource::Files { paths }, _) => chosen(&read(paths)?, context)?,
         };
@@ -73,9 +73,9 @@ impl Access {
     /// Connects, as soon as something is asked. A command of the kubeconfig runs now.
     ///
     /// # Errors
-    /// [`KubeFault`] where it does not say who the user is, or the kubeconfig cannot be used.
-    pub fn connect(self) -> Result<Arc<KubeCluster>, KubeFault> {
-        let failed = |error: std::io::Error| KubeFault::Kubeconfig(format!("failed to start a thread: {error}"));
+    /// [`KubeError`] where it does not say who the user is, or the kubeconfig cannot be used.
+    pub fn connect(self) -> Result<Arc<KubeCluster>, KubeError> {
+        let failed = |error: std::io::Error| KubeError::Kubeconfig(format!("failed to start a thread: {error}"));
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -87,7 +87,7 @@ impl Access {
         };
         thread::Builder::new().name(name).spawn(runs).map_err(failed)?;
         let config = self.config;
-        let (tell, told_client) = std::sync::mpsc::channel();
+        let (tell, reported_client) = std::sync::mpsc::channel();
         // It may run a command, which blocks.
         handle.spawn_blocking({
             let handle = handle.clone();
@@ -96,11 +96,11 @@ impl Access {
                 let _ = tell.send(Client::try_from(config));
             }
         });
-        let asked = Asked { verb: "get", resource: "pods", namespace: "" };
-        let client = told_client
+        let requested = ApiRequestKind { verb: "get", resource: "pods", namespace: "" };
+        let client = reported_client
             .recv_timeout(CLIENT_WITHIN)
-            .map_err(|_| KubeFault::Plugin(format!("it did not end within {} s", CLIENT_WITHIN.as_secs())))?
-            .map_err(|error| of_client(&error, asked))?;
+            .map_err(|_| KubeError::Plugin(format!("it did not end within {} s", CLIENT_WITHIN.as_secs())))?
+            .map_err(|error| of_client(&error, requested))?;
         Ok(Arc::new(KubeCluster {
             client,
             runtime: handle,
@@ -124,28 +124,28 @@ impl KubeCluster {
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         within: Duration,
-        work: impl Future<Output = Result<T, KubeFault>> + Send + 'static,
-    ) -> Result<T, KubeFault> {
+        work: impl Future<Output = Result<T, KubeError>> + Send + 'static,
+    ) -> Result<T, KubeError> {
         let (tell, result) = std::sync::mpsc::channel();
         self.runtime.spawn(async move {
-            let slow = KubeFault::Slow(within.as_secs());
+            let slow = KubeError::Slow(within.as_secs());
             let done = tokio::time::timeout(within, work).await.unwrap_or(Err(slow));
             let _ = tell.send(done);
         });
-        result.recv().unwrap_or_else(|_| Err(KubeFault::Closed("its thread ended".to_owned())))
+        result.recv().unwrap_or_else(|_| Err(KubeError::Closed("its thread ended".to_owned())))
     }
 }
 
-fn read(paths: &[PathBuf]) -> Result<Kubeconfig, KubeFault> {
+fn read(paths: &[PathBuf]) -> Result<Kubeconfig, KubeError> {
     let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
         let Ok(found) = std::fs::metadata(path) else { continue };
         if found.len() > KUBECONFIG_BYTES_MAX {
-            return Err(KubeFault::Kubeconfig(format!("{} is larger than 16 MiB", path.display())));
+            return Err(KubeError::Kubeconfig(format!("{} is larger than 16 MiB", path.display())));
         }
         let failed = |error: kube::config::KubeconfigError| {
-            KubeFault::Kubeconfig(format!("{}: {}", path.display(), in_one_line(&error.to_string())))
+            KubeError::Kubeconfig(format!("{}: {}", path.display(), in_one_line(&error.to_string())))
         };
         let read = Kubeconfig::read_from(path).map_err(failed)?;
         merged = Some(match merged {
@@ -153,25 +153,25 @@ fn read(paths: &[PathBuf]) -> Result<Kubeconfig, KubeFault> {
             None => read,
         });
     }
-    merged.ok_or_else(|| KubeFault::NoKubeconfig(format!("none of {} is there", shown())))
+    merged.ok_or_else(|| KubeError::NoKubeconfig(format!("none of {} is there", shown())))
 }
 
-fn chosen(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Config, KubeFault> {
+fn chosen(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Config, KubeError> {
     let known = || kubeconfig.contexts.iter().map(|context| context.name.clone()).collect::<Vec<_>>();
     let name = context.or(kubeconfig.current_context.as_deref()).filter(|name| !name.is_empty());
     let Some(name) = name else {
-        return Err(KubeFault::Kubeconfig("it has no current context; name one".to_owned()));
+        return Err(KubeError::Kubeconfig("it has no current context; name one".to_owned()));
     };
     if !known().iter().any(|known| known == name) {
-        return Err(KubeFault::UnknownContext { name: name.to_owned(), known: known() });
+        return Err(KubeError::UnknownContext { name: name.to_owned(), known: known() });
     }
     let options = KubeConfigOptions { context: Some(name.to_owned()), ..KubeConfigOptions::default() };
     // Files of certificates alone are read meanwhile: nothing of it waits.
     let runtime = runtime::Builder::new_current_thread().build();
-    let runtime = runtime.map_err(|error| KubeFault::Kubeconfig(format!("failed to start a runtime: {error}")))?;
+    let runtime = runtime.map_err(|error| KubeError::Kubeconfig(format!("failed to start a runtime: {error}")))?;
     runtime
         .block_on(Config::from_custom_kubeconfig(kubeconfig.clone(), &options))
-        .map_err(|error| KubeFault::Kubeconfig(in_one_line(&error.to_string())))
+        .map_err(|error| KubeError::Kubeconfig(in_one_line(&error.to_string())))
 }
 
 fn command(user: &AuthInfo) -> Option<String> {

@@ -5,13 +5,13 @@
 //! what it is asked for.
 
 pub mod access;
-mod asking;
-mod attaching;
-pub mod compared;
-pub mod differing;
-pub mod fault;
+mod api_request;
+pub mod client_fleet;
+pub mod comparison;
+pub mod error;
+mod exec_attachment;
 pub mod manifest;
-mod pods;
-mod state;
+pub mod object_diff;
+mod pod_selection;
 pub mod stream;
-pub mod up;
+mod stream_state;

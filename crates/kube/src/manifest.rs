@@ -39,7 +39,7 @@ const FLEET_NAME_MOST: usize = 63;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wishes {
+pub struct ClientManifest {
     /// Tells this fleet from others: part of every name, and a label of every object.
     pub instance: String,
     /// The namespace of clients. That of readers of storage nodes is named after it.
@@ -78,7 +78,7 @@ pub struct Wishes {
 /// A wish that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {what} {value:?}: {fix}")]
-pub struct WishError {
+pub struct ManifestError {
     /// Of what.
     pub what: &'static str,
     /// As it was wished for.
@@ -87,7 +87,7 @@ pub struct WishError {
     pub fix: &'static str,
 }
 
-impl Wishes {
+impl ClientManifest {
     /// The name of all that belongs to the clients.
     #[must_use]
     pub fn name(&self) -> String {
@@ -144,9 +144,9 @@ impl Wishes {
     /// Whether all of it can be.
     ///
     /// # Errors
-    /// [`WishError`] for the first that cannot.
-    pub fn checked(&self) -> Result<(), WishError> {
-        let wrong = |what, value: &str, fix| Err(WishError { what, value: value.to_owned(), fix });
+    /// [`ManifestError`] for the first that cannot.
+    pub fn checked(&self) -> Result<(), ManifestError> {
+        let wrong = |what, value: &str, fix| Err(ManifestError { what, value: value.to_owned(), fix });
         let is_label = |text: &str, longest: usize| {
             let is_outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
             (1..=longest).contains(&text.len())
@@ -247,7 +247,7 @@ const CHANGE_HEAD: &str = "\
 
 /// All objects, as YAML.
 #[must_use]
-pub fn render(wishes: &Wishes) -> String {
+pub fn render(wishes: &ClientManifest) -> String {
     if wishes.changes {
         return of_changes(wishes);
     }
@@ -293,7 +293,7 @@ pub fn render(wishes: &Wishes) -> String {
 }
 
 /// The same of what changes storage nodes.
-fn of_changes(wishes: &Wishes) -> String {
+fn of_changes(wishes: &ClientManifest) -> String {
     let (namespace, component) = (&wishes.storage_namespace(), wishes.on_storage());
     let mut text = CHANGE_HEAD.to_owned();
     if wishes.makes_namespaces {
@@ -315,7 +315,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// An object with its values in place of its marks. A mark that is a line of its own may become several.
-fn filled(object: &str, wishes: &Wishes, namespace: &str, component: &str) -> String {
+fn filled(object: &str, wishes: &ClientManifest, namespace: &str, component: &str) -> String {
     let instance = quoted(&wishes.instance);
     let labels = [
         "app.kubernetes.io/name: linerate".to_owned(),
@@ -365,7 +365,7 @@ fn filled(object: &str, wishes: &Wishes, namespace: &str, component: &str) -> St
 }
 
 /// Nodes with the label of storage nodes, or without.
-fn expression(wishes: &Wishes, [with_value, without_value]: [&str; 2]) -> String {
+fn expression(wishes: &ClientManifest, [with_value, without_value]: [&str; 2]) -> String {
     match &wishes.storage_label {
         Some((key, Some(value))) => {
             format!("{{key: {}, operator: {with_value}, values: [{}]}}", quoted(key), quoted(value))
@@ -376,7 +376,7 @@ fn expression(wishes: &Wishes, [with_value, without_value]: [&str; 2]) -> String
 }
 
 /// Keeps clients off storage nodes, where it is known which those are.
-fn away(wishes: &Wishes) -> String {
+fn away(wishes: &ClientManifest) -> String {
     let hosts: Vec<String> = wishes.storage_hosts.iter().map(|host| quoted(host)).collect();
     let of_label = wishes.storage_label.as_ref().map(|_| expression(wishes, ["NotIn", "DoesNotExist"]));
     let of_hosts = (!hosts.is_empty())
@@ -405,7 +405,7 @@ pub(crate) const ON_NODE: &str = ",spec.nodeName=";
 
 /// A `fleet.yaml` that reaches nodes to change them by whatever pod is on each: one that was deleted has another name
 /// when it is there again.
-fn changing_fleet(wishes: &Wishes, context: Option<&str>, nodes: &[StoragePod]) -> String {
+fn changing_fleet(wishes: &ClientManifest, context: Option<&str>, nodes: &[StoragePod]) -> String {
     let place = context.map_or_else(String::new, |context| format!("{context}/"));
     let (instance, namespace) = (&wishes.instance, wishes.storage_namespace());
     let mut text = format!("# linerate fleet down --instance {instance} removes what this reaches.\nnodes:\n");
@@ -421,7 +421,7 @@ fn changing_fleet(wishes: &Wishes, context: Option<&str>, nodes: &[StoragePod]) 
 
 /// A `fleet.yaml` that reaches the clients by their numbers, and storage nodes by the pods on them.
 #[must_use]
-pub fn fleet(wishes: &Wishes, context: Option<&str>, storage: &[StoragePod]) -> String {
+pub fn fleet(wishes: &ClientManifest, context: Option<&str>, storage: &[StoragePod]) -> String {
     if wishes.changes {
         return changing_fleet(wishes, context, storage);
     }
@@ -430,7 +430,7 @@ pub fn fleet(wishes: &Wishes, context: Option<&str>, storage: &[StoragePod]) -> 
         1 => "0".to_owned(),
         clients => format!("{{0...{}}}", clients - 1),
     };
-    let Wishes { instance, namespace, .. } = wishes;
+    let ClientManifest { instance, namespace, .. } = wishes;
     let mut text = format!(
         "# linerate fleet down --instance {instance} removes what this reaches.
 nodes:
@@ -464,9 +464,9 @@ pub struct PlacedClient {
 
 /// A `fleet.yaml` that says of each client where it is, by which its classes of pairs are told apart.
 #[must_use]
-pub fn placed_fleet(wishes: &Wishes, context: Option<&str>, clients: &[PlacedClient]) -> String {
+pub fn placed_fleet(wishes: &ClientManifest, context: Option<&str>, clients: &[PlacedClient]) -> String {
     let place = context.map_or_else(String::new, |context| format!("{context}/"));
-    let Wishes { instance, .. } = wishes;
+    let ClientManifest { instance, .. } = wishes;
     let mut text = format!("# linerate fleet down --instance {instance} removes what this reaches.\nnodes:\n");
     let mut clients = clients.to_vec();
     clients.sort();

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use linerate_fleet::attachment::SentBytes;
-use linerate_fleet::reach::KubePlace;
+use linerate_fleet::node_reach::PodLocation;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::access::KubeCluster;
-use crate::attaching::{self, Inbound, Outbound};
-use crate::fault::KubeFault;
-use crate::pods;
-pub use crate::state::StreamEnd;
-use crate::state::StreamState;
+use crate::error::KubeError;
+use crate::exec_attachment::{self, Inbound, Outbound};
+use crate::pod_selection;
+pub use crate::stream_state::StreamEnd;
+use crate::stream_state::StreamState;
 
 /// How long a pod may take to be found, and its agent to be attached, once it is its turn.
 pub const STARTED_WITHIN: Duration = Duration::from_secs(20);
@@ -44,7 +44,7 @@ impl PodStream {
     ///
     /// # Errors
     /// Where this machine has no more descriptors.
-    pub fn start(cluster: &Arc<KubeCluster>, place: &KubePlace, token: String) -> std::io::Result<PodStream> {
+    pub fn start(cluster: &Arc<KubeCluster>, place: &PodLocation, token: String) -> std::io::Result<PodStream> {
         let (here, there) = UnixStream::pair()?;
         here.set_nonblocking(true)?;
         there.set_nonblocking(true)?;
@@ -52,10 +52,10 @@ impl PodStream {
         // Until it is its turn, nobody there can be heard.
         shared.mend(true);
         let (stop, stopped) = oneshot::channel();
-        let (told, cluster, place) = (Arc::clone(&shared), Arc::clone(cluster), place.clone());
+        let (reported, cluster, place) = (Arc::clone(&shared), Arc::clone(cluster), place.clone());
         let handle = cluster.runtime.clone();
         handle.spawn(async move {
-            let mut lasting = Lasting {
+            let mut lasting = ResumedStream {
                 cluster,
                 place,
                 token,
@@ -69,10 +69,10 @@ impl PodStream {
                 },
             };
             let end = tokio::select! {
-                end = lasting.run(there, &told) => end,
-                _ = stopped => StreamEnd::Failed(KubeFault::Closed("it was abandoned".to_owned())),
+                end = lasting.run(there, &reported) => end,
+                _ = stopped => StreamEnd::Failed(KubeError::Closed("it was abandoned".to_owned())),
             };
-            told.end(end);
+            reported.end(end);
         });
         Ok(PodStream { socket: here, shared, _stop: stop })
     }
@@ -97,9 +97,9 @@ impl PodStream {
 }
 
 /// One stream over all its attachments.
-struct Lasting {
+struct ResumedStream {
     cluster: Arc<KubeCluster>,
-    place: KubePlace,
+    place: PodLocation,
     token: String,
     /// Which pod it is, once that is known: an agent that was replaced is another one.
     pod: Option<(String, Option<String>)>,
@@ -107,13 +107,13 @@ struct Lasting {
     outbound: Outbound,
 }
 
-impl Lasting {
+impl ResumedStream {
     async fn run(&mut self, local: UnixStream, shared: &StreamState) -> StreamEnd {
         let local = match tokio::net::UnixStream::from_std(local) {
             Ok(local) => local,
-            Err(error) => return StreamEnd::Failed(KubeFault::Closed(error.to_string())),
+            Err(error) => return StreamEnd::Failed(KubeError::Closed(error.to_string())),
         };
-        let slow = KubeFault::Slow(STARTED_WITHIN.as_secs());
+        let slow = KubeError::Slow(STARTED_WITHIN.as_secs());
         let begun = match self.turn().await {
             Ok(_turn) => {
                 shared.mend(false);
@@ -128,12 +128,12 @@ impl Lasting {
         loop {
             let broken = attached.pump(&local, &mut self.inbound, &mut self.outbound, shared).await;
             let fault = match broken {
-                attaching::Break::Ended(end) => return end,
-                attaching::Break::Left => {
+                exec_attachment::StreamBreak::Ended(end) => return end,
+                exec_attachment::StreamBreak::Left => {
                     let _ = timeout(CLOSED_WITHIN, attached.close()).await;
                     return StreamEnd::Exited(0);
                 }
-                attaching::Break::Broken(fault) => fault,
+                exec_attachment::StreamBreak::Broken(fault) => fault,
             };
             shared.mend(true);
             attached = match self.again(fault, shared).await {
@@ -145,14 +145,18 @@ impl Lasting {
     }
 
     /// Attaches again until the agent's lease has lapsed for certain.
-    async fn again(&mut self, mut fault: KubeFault, shared: &StreamState) -> Result<attaching::ExecStream, KubeFault> {
+    async fn again(
+        &mut self,
+        mut fault: KubeError,
+        shared: &StreamState,
+    ) -> Result<exec_attachment::ExecStream, KubeError> {
         let (until, mut rest) = (Instant::now() + self.outbound.lease, FIRST_REST);
         while Instant::now() < until && fault.is_passing() {
             // Streams that broke at one time do not come back at one time.
             let spread = self.token.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte)) % 100;
             sleep(rest + rest * spread / 100).await;
             rest = (rest * 2).min(LAST_REST);
-            let slow = KubeFault::Slow(TRIED_WITHIN.as_secs());
+            let slow = KubeError::Slow(TRIED_WITHIN.as_secs());
             let Ok(turn) = timeout_at(until, self.turn()).await else { break };
             let _turn = turn?;
             fault = match timeout(TRIED_WITHIN, self.attach(shared)).await.unwrap_or(Err(slow)) {
@@ -164,22 +168,22 @@ impl Lasting {
     }
 
     /// Waits until not too many attach at the same time.
-    async fn turn(&self) -> Result<OwnedSemaphorePermit, KubeFault> {
-        let closed = |_| KubeFault::Closed("the thread of the cluster ended".to_owned());
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, KubeError> {
+        let closed = |_| KubeError::Closed("the thread of the cluster ended".to_owned());
         Arc::clone(&self.cluster.starts).acquire_owned().await.map_err(closed)
     }
 
-    async fn attach(&mut self, shared: &StreamState) -> Result<attaching::ExecStream, KubeFault> {
+    async fn attach(&mut self, shared: &StreamState) -> Result<exec_attachment::ExecStream, KubeError> {
         let (pod, container) = match &self.pod {
             Some(known) => known.clone(),
-            None => self.pod.insert(pods::found(&self.cluster, &self.place).await?).clone(),
+            None => self.pod.insert(pod_selection::found(&self.cluster, &self.place).await?).clone(),
         };
-        let asked = attaching::ExecTarget {
+        let requested = exec_attachment::ExecTarget {
             namespace: &self.place.namespace,
             pod: &pod,
             container: container.as_deref(),
             token: &self.token,
         };
-        attaching::attach(&self.cluster.client, asked, &mut self.inbound, &mut self.outbound, shared).await
+        exec_attachment::attach(&self.cluster.client, requested, &mut self.inbound, &mut self.outbound, shared).await
     }
 }

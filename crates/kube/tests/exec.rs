@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linerate_fleet::attachment::{Attach, AttachAnswer, First, Refusal, SentBytes, word};
-use linerate_fleet::reach::{KubePlace, NodeReach};
+use linerate_fleet::attachment::{Attach, AttachAnswer, AttachRefusal, FirstWord, SentBytes, word};
+use linerate_fleet::node_reach::{NodeReach, PodLocation};
 use linerate_kube::access::{Access, KubeconfigSource};
-use linerate_kube::fault::KubeFault;
+use linerate_kube::error::KubeError;
 use linerate_kube::stream::{PodStream, StreamEnd};
 
 use crate::server::{Call, Exec, Server, authority};
@@ -21,7 +21,7 @@ const V5: &str = "v5.channel.k8s.io";
 const V4: &str = "v4.channel.k8s.io";
 const USER: &str = "{token: t}";
 
-fn place(reach: &str) -> KubePlace {
+fn place(reach: &str) -> PodLocation {
     match reach.parse() {
         Ok(NodeReach::Kube(place)) => place,
         other => panic!("{other:?}"),
@@ -31,7 +31,7 @@ fn place(reach: &str) -> KubePlace {
 /// Longer than anything takes that ends at all, on any machine.
 const END: Duration = Duration::from_secs(180);
 
-fn stream_of(kubeconfig: std::path::PathBuf, reach: &str) -> Result<PodStream, KubeFault> {
+fn open_stream(kubeconfig: std::path::PathBuf, reach: &str) -> Result<PodStream, KubeError> {
     let place = place(reach);
     let source = KubeconfigSource::Files { paths: vec![kubeconfig] };
     let cluster = Access::find(&source, place.context.as_deref())?.connect()?;
@@ -39,7 +39,7 @@ fn stream_of(kubeconfig: std::path::PathBuf, reach: &str) -> Result<PodStream, K
 }
 
 fn stream(server: &Server) -> PodStream {
-    stream_of(server.kubeconfig(USER), "kube://ns/pod/c").expect("the server of the test answers")
+    open_stream(server.kubeconfig(USER), "kube://ns/pod/c").expect("the server of the test answers")
 }
 
 fn end(stream: &PodStream) -> StreamEnd {
@@ -53,8 +53,8 @@ fn end(stream: &PodStream) -> StreamEnd {
     }
 }
 
-fn fault(server: &Server, reach: &str) -> KubeFault {
-    let stream = match stream_of(server.kubeconfig(USER), reach) {
+fn fault(server: &Server, reach: &str) -> KubeError {
+    let stream = match open_stream(server.kubeconfig(USER), reach) {
         Ok(stream) => stream,
         Err(fault) => return fault,
     };
@@ -70,7 +70,7 @@ struct Echo {
     taken: u64,
     kept: SentBytes,
     /// Taken, and not said yet.
-    unsaid: Vec<u8>,
+    unstated: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -79,8 +79,8 @@ struct Echoes(Mutex<HashMap<String, Echo>>);
 impl Echoes {
     /// Serves a stream until it ends, or so many bytes were taken or said on it.
     fn serve(&self, exec: &mut Exec, lease_ms: u64, most: usize) {
-        let mut first = First::default();
-        let (asked, mut came) = loop {
+        let mut first = FirstWord::default();
+        let (requested, mut came) = loop {
             if let Some(came) = first.take::<Attach>(&exec.received()).expect("the server of the test answers") {
                 break came;
             }
@@ -89,14 +89,14 @@ impl Echoes {
             }
         };
         let mut all = self.0.lock().expect("the server of the test answers");
-        let echo = all.entry(asked.token).or_default();
-        let again = echo.kept.since(asked.taken).expect("the server of the test answers");
+        let echo = all.entry(requested.token).or_default();
+        let again = echo.kept.since(requested.taken).expect("the server of the test answers");
         exec.send(1, &[word(&AttachAnswer::Taken { taken: echo.taken, lease_ms }), again].concat());
         let mut moved = 0;
         while !exec.is_over && moved < most {
             echo.taken += came.len() as u64;
-            echo.unsaid.extend(&came);
-            let said = std::mem::take(&mut echo.unsaid);
+            echo.unstated.extend(&came);
+            let said = std::mem::take(&mut echo.unstated);
             // What is kept first and lost on the way goes again.
             echo.kept.push(&said);
             exec.send(1, &said);
@@ -296,7 +296,7 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
             |call| {
                 let mut exec = call.exec(V5);
                 while exec.received().is_empty() && !exec.is_over {}
-                exec.send(1, &word(&AttachAnswer::Refused(Refusal::Busy { for_s: 7 })));
+                exec.send(1, &word(&AttachAnswer::Refused(AttachRefusal::Busy { for_s: 7 })));
                 exec.ended(0);
             },
             "another coordinator has been using this agent for 7 s",
@@ -317,12 +317,12 @@ fn a_pod_through_which_its_machine_cannot_be_changed_is_told_in_its_own_words_in
         let mut exec = call.exec(V5);
         while exec.received().is_empty() && !exec.is_over {}
         let why = format!("systemd does not run\nits machine{}", "!".repeat(1_000));
-        exec.send(1, &word(&AttachAnswer::Refused(Refusal::Unfit { why })));
+        exec.send(1, &word(&AttachAnswer::Refused(AttachRefusal::NoFitReason { why })));
         exec.ended(0);
     });
     let fault = fault(&server, "kube://ns/pod/c");
-    let told = fault.to_string();
-    assert!(told.starts_with("systemd does not run its machine!") && told.len() == 400, "{told}");
+    let reported = fault.to_string();
+    assert!(reported.starts_with("systemd does not run its machine!") && reported.len() == 400, "{reported}");
     assert!(fault.remedy().contains("reach the machine by ssh://"), "{}", fault.remedy());
 }
 
@@ -340,7 +340,7 @@ fn a_server_that_says_nothing_is_not_waited_for_longer_than_its_time() {
                         call.freeze(Duration::from_secs(30));
                     }
                 });
-                assert_eq!(fault(&server, "kube://ns/pod"), KubeFault::Slow(20));
+                assert_eq!(fault(&server, "kube://ns/pod"), KubeError::Slow(20));
             });
         }
     });
@@ -389,7 +389,7 @@ fn a_flood_of_errors_and_messages_too_long_cost_no_memory_and_are_told() {
 fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
     let server = Server::start(|call| call.refuse(404, "NotFound", "pods \"pod\" not found"));
     let absent = std::path::PathBuf::from("/nowhere/kubeconfig");
-    let refused = |kubeconfig, reach: &str| match stream_of(kubeconfig, reach) {
+    let refused = |kubeconfig, reach: &str| match open_stream(kubeconfig, reach) {
         Err(fault) => fault.to_string() + " / " + &fault.remedy(),
         Ok(stream) => match end(&stream) {
             StreamEnd::Failed(fault) => fault.to_string() + " / " + &fault.remedy(),
@@ -402,12 +402,12 @@ fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
         (refused(absent, "kube://ns/pod"), "there is no kubeconfig: none of /nowhere/kubeconfig"),
         (refused(own, "kube://prod/ns/pod/"), "no context \"prod\" / write one of its contexts: test"),
         (
-            refused(server.kubeconfig_of(&format!("https://{closed}"), &authority().0, USER), "kube://ns/pod"),
+            refused(server.kubeconfig_for(&format!("https://{closed}"), &authority().0, USER), "kube://ns/pod"),
             "cannot be reached",
         ),
         (
             refused(
-                server.kubeconfig_of(&format!("https://{}", server.address), &authority().0, USER),
+                server.kubeconfig_for(&format!("https://{}", server.address), &authority().0, USER),
                 "kube://ns/pod",
             ),
             "certificate of the API server is not trusted",
@@ -423,8 +423,8 @@ fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
             "the credential command of the kubeconfig failed",
         ),
     ];
-    for (told, part) in cases {
-        assert!(told.contains(part), "{part}: {told}");
+    for (reported, part) in cases {
+        assert!(reported.contains(part), "{part}: {reported}");
     }
     let kubeconfig = server.kubeconfig("{exec: {command: aws, args: [eks, get-token]}}");
     let access = Access::find(&KubeconfigSource::Files { paths: vec![kubeconfig] }, None).unwrap();
@@ -435,8 +435,8 @@ fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
 fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
     let server = Server::start(|call| {
         if call.path.contains("/exec") {
-            let asked = format!("asked for {}", call.path.split('?').next().unwrap());
-            return call.refuse(404, "NotFound", &asked);
+            let requested = format!("asked for {}", call.path.split('?').next().unwrap());
+            return call.refuse(404, "NotFound", &requested);
         }
         assert!(call.path.starts_with("/api/v1/namespaces/ns/pods?"), "{}", call.path);
         assert!(call.path.contains("labelSelector=app%3Dx"), "{}", call.path);
@@ -491,8 +491,8 @@ fn a_pod_with_the_labels_of_a_fleet_that_no_job_made_is_not_asked() {
     ] {
         let server = Server::start(move |call| {
             if call.path.contains("/exec") {
-                let asked = format!("asked for {}", call.path.split('?').next().unwrap());
-                return call.refuse(404, "NotFound", &asked);
+                let requested = format!("asked for {}", call.path.split('?').next().unwrap());
+                return call.refuse(404, "NotFound", &requested);
             }
             let pod = |(number, owners): (usize, &String)| {
                 let metadata = format!(r#"{{"name":"x-{number}","ownerReferences":{owners}}}"#);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use linerate_kube::access::{Access, KubeCluster, KubeconfigSource};
-use linerate_kube::fault::KubeFault;
-use linerate_kube::manifest::{INDEX_LABEL, PlacedClient, StoragePod, Wishes, render};
-use linerate_kube::up::{NamespaceOwner, documents};
+use linerate_kube::client_fleet::{NamespaceOwner, documents};
+use linerate_kube::error::KubeError;
+use linerate_kube::manifest::{ClientManifest, INDEX_LABEL, PlacedClient, StoragePod, render};
 use serde_json::{Value, json};
 
 use crate::server::{Call, Server};
@@ -56,8 +56,8 @@ fn answer(call: Call, objects: &Objects, heeds_selectors: bool) {
     }
 }
 
-fn wishes() -> Wishes {
-    Wishes {
+fn wishes() -> ClientManifest {
+    ClientManifest {
         instance: "a1".to_owned(),
         namespace: "load".to_owned(),
         makes_namespaces: true,
@@ -208,7 +208,7 @@ fn clients_and_readers_are_counted_when_they_are_ready() {
 
 #[test]
 fn what_changes_storage_nodes_is_in_a_namespace_of_its_own_whole_with_all_of_them_and_gone_with_the_fleet() {
-    let wishes = Wishes { clients: 0, changes: true, ..wishes() };
+    let wishes = ClientManifest { clients: 0, changes: true, ..wishes() };
     let place = place(true);
     let objects = documents(&render(&wishes)).unwrap();
     place.cluster.apply_all(objects.iter(), &wishes).unwrap();
@@ -236,8 +236,13 @@ fn what_changes_storage_nodes_is_in_a_namespace_of_its_own_whole_with_all_of_the
 
 #[test]
 fn clients_of_hosts_and_services_are_placed_once_they_are_ready_and_gone_with_the_fleet() {
-    let wishes =
-        Wishes { host_clients: 1, service_port: Some(5_301), storage_label: None, storage_until: None, ..wishes() };
+    let wishes = ClientManifest {
+        host_clients: 1,
+        service_port: Some(5_301),
+        storage_label: None,
+        storage_until: None,
+        ..wishes()
+    };
     let place = place(true);
     place.put("/api/v1/namespaces/load/services/of-others", of_others("linerate-a1-1"));
     let objects = documents(&render(&wishes)).unwrap();
@@ -286,6 +291,6 @@ fn what_may_not_be_applied_is_told_with_the_right_that_is_missing() {
     let cluster = Access::find(&source, None).unwrap().connect().unwrap();
     let objects = documents(&render(&wishes())).unwrap();
     let job = objects.iter().find(|object| object["kind"] == "Job").unwrap();
-    let Err(KubeFault::Forbidden { verb, resource, namespace, .. }) = cluster.apply(job) else { panic!("forbidden") };
+    let Err(KubeError::Forbidden { verb, resource, namespace, .. }) = cluster.apply(job) else { panic!("forbidden") };
     assert_eq!((verb.as_str(), resource.as_str(), namespace.as_str()), ("patch", "jobs", "load"));
 }

@@ -6,30 +6,30 @@ use std::sync::Arc;
 use linerate_load::hosts::Host;
 use linerate_load::sigv4::{Credentials, Secret};
 
-use crate::cleaning::{aim, session_with};
+use crate::run::cleanup::{cleanup_target, plain_session};
 
 /// Reads records of another tool, as `linerate import` does; whether they could be.
 #[must_use]
 pub fn import(file: &Path) -> bool {
-    crate::import::intervals_of(file).is_ok()
+    crate::commands::import::intervals_of(file).is_ok()
 }
 
 /// Reads a file of flags, as `linerate bench --config` does; whether it could be.
 #[must_use]
 pub fn config(file: &Path) -> bool {
-    crate::config::flags_of(file).is_ok_and(|read| read.wrong.is_empty())
+    crate::cli::config::flags_of_file(file).is_ok_and(|read| read.wrong.is_empty())
 }
 
 /// Reads a shared file of AWS; how many sections it has.
 #[must_use]
 pub fn profile(text: &str) -> usize {
-    crate::profile::sections(text).len()
+    crate::credentials::aws_profile::sections(text).len()
 }
 
 /// Reads the URL of an alias of mc; whether it is one.
 #[must_use]
 pub fn alias(url: &str) -> bool {
-    crate::mc::from_url(url).is_some()
+    crate::credentials::mc_alias::from_url(url).is_some()
 }
 
 /// What `linerate clean` would ask of whom because of a `run.json`.
@@ -52,8 +52,8 @@ pub struct Cleaning {
 /// sent. Nothing where it is refused.
 #[must_use]
 pub fn clean(run_json: &[u8]) -> Option<Cleaning> {
-    let manifest = crate::folder::manifest(Path::new("run"), run_json).ok()?;
-    let aim = aim::of(&manifest).ok()?;
+    let manifest = crate::files::run_folder::manifest(Path::new("run"), run_json).ok()?;
+    let aim = cleanup_target::read_target(&manifest).ok()?;
     let is_in_host = aim.lookup == linerate_record::load::Lookup::Host;
     let nowhere = ([127, 0, 0, 1], 9).into();
     let hosts: Vec<Host> =
@@ -61,7 +61,7 @@ pub fn clean(run_json: &[u8]) -> Option<Cleaning> {
     let (key, token) = (Secret::new("secret".to_owned()), Secret::new("token".to_owned()));
     let credentials =
         Credentials { access_key: "key".to_owned(), secret_key: key, session_token: Some(token), from: Arc::default() };
-    let session = session_with(manifest.seed, aim, hosts, Some(credentials));
+    let session = plain_session(manifest.seed, aim, hosts, Some(credentials));
     Some(Cleaning {
         requests: linerate_load::bucket::written(&session),
         host: session.hosts.first()?.authority.clone(),

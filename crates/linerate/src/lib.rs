@@ -2,109 +2,43 @@
 //!
 //! A library only so that fuzz targets can reach what reads files of users; nothing else depends on it.
 
-mod agent;
-mod applying;
-mod audit;
-mod bench;
-mod bodies;
-mod bounded;
-mod brief;
-mod capture;
-mod captured;
-mod catalogue;
-mod changes;
-mod child;
-mod clean;
-mod cleaning;
 mod cli;
-mod clusters;
-mod command_line;
-mod compare;
-mod config;
-mod consent;
+mod commands;
 mod credentials;
-mod draws;
-mod endpoint;
-mod epilogue;
-mod experiment;
-mod explain;
-mod exposed;
-mod failure;
-mod fleet;
-mod folder;
+mod files;
 #[doc(hidden)]
 pub mod fuzzing;
-mod import;
-mod interrupt;
-mod iperf3;
-mod knobs;
-#[cfg(feature = "kube")]
-mod kubeconfig;
-mod leases;
-mod link_rates;
-mod links;
-mod masks;
-mod mc;
-mod metrics;
-mod mistakes;
-mod named;
-mod net;
-mod observed;
-mod offered;
-mod open_files;
-mod orders;
-mod output;
-mod own;
-mod pages;
-mod plan;
-mod predicted;
-mod printing;
-mod processors;
-mod profile;
-mod progress;
-mod reaching;
-mod readings;
-mod refusal;
-mod render;
-mod report;
-mod rollouts;
-mod runs;
-mod served;
-mod shell;
-mod sites;
-mod sources;
-mod state;
-mod target;
-mod timing;
-mod trust;
-mod tune;
-mod verbs;
-mod views;
-mod warp;
-mod whole;
+mod remote;
+mod run;
+mod terminal;
 
 use std::process::ExitCode;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
+use crate::cli::definition::Verb;
+use crate::cli::{parse, verbs};
+use crate::credentials::keys;
+use crate::terminal::{failure, printing, progress};
+
 /// Does what the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    printing::tell_of_panics();
-    let outcome = command_line::read(std::env::args_os().collect()).and_then(|asked| {
-        if !matches!(asked.verb, cli::Verb::Target(_)) {
+    printing::install_panic_hook();
+    let outcome = parse::read(std::env::args_os().collect()).and_then(|requested| {
+        if !matches!(requested.verb, Verb::Target(_)) {
             keep_memory_to_itself();
         }
-        verbs::run(asked.verb, command_line::bench_flags)
+        verbs::run(requested.verb, parse::bench_flags)
     });
     match outcome {
         Ok(code) => code,
         Err(failure) => {
             if !matches!(failure, failure::Failure::Outcome { .. }) {
-                credentials::keep_those_of_files();
+                keys::remember_keys_of_files();
             }
             let typed: Vec<_> = std::env::args_os().skip(1).collect();
-            progress::say(&format!("error: {}", printing::with_short_values(&failure.to_string(), &typed)));
+            progress::print_error(&format!("error: {}", printing::with_short_values(&failure.to_string(), &typed)));
             failure.exit_code()
         }
     }

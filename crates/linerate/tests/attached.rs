@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, First, Refusal, SentBytes, word};
-use linerate_fleet::conversation::{Conversation, Met};
+use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, AttachRefusal, FirstWord, SentBytes, word};
+use linerate_fleet::conversation::{AgentInfo, Conversation};
 use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
 use tempfile::TempDir;
 
@@ -58,10 +58,10 @@ impl Agent {
     }
 
     /// A stream on which this was said first, and what was answered.
-    fn asked(&self, asked: &Attach) -> (UnixStream, Option<AttachAnswer>, Vec<u8>) {
+    fn requested(&self, requested: &Attach) -> (UnixStream, Option<AttachAnswer>, Vec<u8>) {
         let mut stream = self.connect();
-        stream.write_all(&word(asked)).expect("said");
-        let (mut first, until) = (First::default(), Instant::now() + bound(Duration::from_secs(5)));
+        stream.write_all(&word(requested)).expect("said");
+        let (mut first, until) = (FirstWord::default(), Instant::now() + bound(Duration::from_secs(5)));
         let mut bytes = [0; READ_BYTES];
         while Instant::now() < until {
             match stream.read(&mut bytes) {
@@ -99,12 +99,12 @@ fn now_ns() -> i64 {
 
 /// Speaks to an agent over streams of which each breaks after so many bytes came on it. Returns what it said, the
 /// number of streams and the bytes that came.
-fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize, u64) {
+fn met(agent: &Agent, token: &str, breaks_after: usize) -> (AgentInfo, usize, u64) {
     let (mut conversation, first) = Conversation::begin(token.to_owned(), true, now_ns(), 10_000_000_000);
     let (mut kept, mut taken, mut streams, mut unsent) = (SentBytes::default(), 0_u64, 0, first);
     let until = Instant::now() + END;
     loop {
-        let (mut stream, answer, rest) = agent.asked(&attach(token, streams > 0, taken));
+        let (mut stream, answer, rest) = agent.requested(&attach(token, streams > 0, taken));
         streams += 1;
         let Some(AttachAnswer::Taken { taken: theirs, .. }) = answer else { panic!("{answer:?}") };
         stream.write_all(&kept.since(theirs).expect("kept")).expect("said again");
@@ -151,7 +151,7 @@ fn a_machine_is_read_whole_over_streams_that_break_anywhere() {
         // A stream may bring one more read than it breaks after. How much there is to read depends on the machine.
         let most = usize::try_from(taken).expect("small") / (breaks_after + READ_BYTES);
         assert!(streams > most.max(1), "{breaks_after}: {streams} streams for {taken} bytes");
-        let settings = |met: &Met| met.state.as_ref().map(|state| state.snapshot.settings.len());
+        let settings = |met: &AgentInfo| met.state.as_ref().map(|state| state.snapshot.settings.len());
         assert_eq!(settings(&met), settings(&whole));
     }
 }
@@ -159,29 +159,32 @@ fn a_machine_is_read_whole_over_streams_that_break_anywhere() {
 #[test]
 fn an_agent_has_one_coordinator_and_waits_for_the_next() {
     let agent = Agent::start(&[]);
-    let (mut first, answer, _) = agent.asked(&attach("a", false, 0));
+    let (mut first, answer, _) = agent.requested(&attach("a", false, 0));
     assert_eq!(answer, Some(AttachAnswer::Taken { taken: 0, lease_ms: 2_000 }));
     let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "a".to_owned() };
     first.write_all(&frame(&greeting).expect("short")).expect("said");
     // Its lease is that of an agent that was spoken to from its answer on.
     while matches!(first.read(&mut [0; 4096]), Err(error) if waits(&error)) {}
-    let refused = |asked: &Attach| match agent.asked(asked) {
+    let refused = |requested: &Attach| match agent.requested(requested) {
         (_, Some(AttachAnswer::Refused(refusal)), _) => refusal,
         other => panic!("{other:?}"),
     };
-    assert!(matches!(refused(&attach("b", false, 0)), Refusal::Busy { .. }));
-    assert!(matches!(refused(&attach("b", true, 7)), Refusal::Busy { .. }));
-    assert_eq!(refused(&Attach { attach: 2, ..attach("a", false, 0) }), Refusal::Version { attach: ATTACH_VERSION });
-    assert_eq!(refused(&attach("a", true, 1 << 40)), Refusal::Lost);
+    assert!(matches!(refused(&attach("b", false, 0)), AttachRefusal::Busy { .. }));
+    assert!(matches!(refused(&attach("b", true, 7)), AttachRefusal::Busy { .. }));
+    assert_eq!(
+        refused(&Attach { attach: 2, ..attach("a", false, 0) }),
+        AttachRefusal::Version { attach: ATTACH_VERSION }
+    );
+    assert_eq!(refused(&attach("a", true, 1 << 40)), AttachRefusal::Lost);
     // Nobody speaks to it any more: it is free after its lease, and knows nobody of before.
-    let (begun, mut answer) = (Instant::now(), Refusal::Busy { for_s: 0 });
-    while matches!(answer, Refusal::Busy { .. }) {
+    let (begun, mut answer) = (Instant::now(), AttachRefusal::Busy { for_s: 0 });
+    while matches!(answer, AttachRefusal::Busy { .. }) {
         assert!(begun.elapsed() < bound(Duration::from_millis(3_500)), "it does not end");
         thread::sleep(Duration::from_millis(50));
         answer = refused(&attach("b", true, 0));
     }
-    assert_eq!(answer, Refusal::Unknown);
-    assert_eq!(refused(&attach("a", true, 0)), Refusal::Unknown);
+    assert_eq!(answer, AttachRefusal::Unknown);
+    assert_eq!(refused(&attach("a", true, 0)), AttachRefusal::Unknown);
     let (met, ..) = met(&agent, "c", usize::MAX);
     assert_eq!(met.hello.token, "c");
 }
@@ -189,8 +192,8 @@ fn an_agent_has_one_coordinator_and_waits_for_the_next() {
 #[test]
 fn the_same_token_takes_the_agent_from_a_stream_that_is_frozen() {
     let agent = Agent::start(&["--lease", "10s"]);
-    let (mut frozen, _, _) = agent.asked(&attach("a", false, 0));
-    let (_next, answer, _) = agent.asked(&attach("a", true, 0));
+    let (mut frozen, _, _) = agent.requested(&attach("a", false, 0));
+    let (_next, answer, _) = agent.requested(&attach("a", true, 0));
     assert!(matches!(answer, Some(AttachAnswer::Taken { .. })), "{answer:?}");
     let until = Instant::now() + bound(Duration::from_secs(2));
     while !matches!(frozen.read(&mut [0; 64]), Ok(0)) {
@@ -230,7 +233,7 @@ fn attach_carries_bytes_and_ends_with_either_side() {
     input.write_all(&[word(&attach("a", false, 0)), frame(&ToAgent::End).expect("short")].concat()).expect("said");
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", shown(&output));
-    let (answer, _) = First::default().take::<AttachAnswer>(&output.stdout).expect("a word").expect("whole");
+    let (answer, _) = FirstWord::default().take::<AttachAnswer>(&output.stdout).expect("a word").expect("whole");
     assert_eq!(answer, AttachAnswer::Taken { taken: 0, lease_ms: 2_000 });
     drop(input);
     // Its input ends, and the agent is left.
@@ -238,15 +241,15 @@ fn attach_carries_bytes_and_ends_with_either_side() {
     drop(child.stdin.take());
     assert_eq!(child.wait().expect("it ends").code(), Some(3));
     let output = attached(&agent.folder.path().join("none.sock")).output().expect("it ends");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && told.contains("no agent listens on"), "{}", shown(&output));
-    assert!(told.contains("--listen"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && reported.contains("no agent listens on"), "{}", shown(&output));
+    assert!(reported.contains("--listen"), "{reported}");
 }
 
 #[test]
 fn an_agent_ends_by_a_signal_and_at_its_instant_and_takes_its_socket_along() {
     let mut agent = Agent::start(&[]);
-    let _held = agent.asked(&attach("a", false, 0));
+    let _held = agent.requested(&attach("a", false, 0));
     let pid = rustix::process::Pid::from_raw(i32::try_from(agent.child.id()).expect("a pid")).expect("not 0");
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("sent");
     let begun = Instant::now();

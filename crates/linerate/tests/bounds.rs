@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, Means, Role};
+use linerate_record::experiment::{Arm, ArmSetup, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, Role};
 use linerate_record::knob::Space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, inotify, mknodat};
@@ -147,7 +147,7 @@ fn folders_of_runs_and_experiments_with_endless_files_are_refused_at_once() {
         link_bytes_per_s: None,
         factors: Vec::new(),
     };
-    fs::write(experiment.join("experiment.json"), serde_json::to_vec(&asked(design)).unwrap()).unwrap();
+    fs::write(experiment.join("experiment.json"), serde_json::to_vec(&requested(design)).unwrap()).unwrap();
     let output = bounded(home.path(), &[], "experiment report experiment");
     assert!(output.status.success(), "{}", shown(&output));
     let files = [
@@ -182,13 +182,13 @@ fn folders_of_runs_and_experiments_with_endless_files_are_refused_at_once() {
 }
 
 /// An experiment of two arms that has not begun.
-fn asked(design: Design) -> Experiment {
+fn requested(design: Design) -> Experiment {
     Experiment {
         schema: EXPERIMENT_SCHEMA,
         id: "endless".to_owned(),
         linerate_version: "0.1.0".to_owned(),
         started_unix_ms: 1,
-        means: vec![Means::default(); design.arms.len()],
+        means: vec![ArmSetup::default(); design.arms.len()],
         design,
         not_tested: Vec::new(),
         notes: Vec::new(),

@@ -86,17 +86,17 @@ struct Taken {
 fn audit_of_this_machine() -> Taken {
     let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
     let mut child = command.args(["audit", "--all"]).stdout(Stdio::null()).spawn().expect("it runs");
-    let of = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
+    let read_proc = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
     let (mut memory_kb, mut looks) = (0, 0);
     // Until it is waited for, a process that has ended keeps its times; its memory is gone, so that is looked at often.
     let fields = loop {
-        let status = of("status");
+        let status = read_proc("status");
         // What it allocates: how much of a program's own file is mapped follows from how it was built.
         let taken = status.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB"));
         if let Some(taken) = taken.and_then(|taken| taken.parse::<u64>().ok()) {
             (memory_kb, looks) = (memory_kb.max(taken), looks + 1);
         }
-        let stat = of("stat");
+        let stat = read_proc("stat");
         let mut fields: Vec<String> =
             stat.rsplit(')').next().unwrap_or_default().split(' ').map(str::to_owned).collect();
         fields.remove(0);

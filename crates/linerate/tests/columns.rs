@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use linerate_worlds::{Fleet, Upset};
+use linerate_worlds::{ClientFault, Fleet};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::tempdir;
@@ -133,8 +133,8 @@ fn knobs_fit_a_terminal_as_a_list_and_each_in_full() {
 
 #[test]
 fn a_run_over_clients_fits_a_terminal() {
-    let upsets = vec![Upset::Link { client: 3, share: 0.3 }, Upset::Late { client: 40, ms: 3_000 }];
-    let fleet = Fleet { upsets, ceilings: true, ..Fleet::of(&[7, 28, 64], 1) };
+    let client_faults = vec![ClientFault::Link { client: 3, share: 0.3 }, ClientFault::Late { client: 40, ms: 3_000 }];
+    let fleet = Fleet { client_faults, ceilings: true, ..Fleet::with_clients(&[7, 28, 64], 1) };
     let (made, folder) = (fleet.folder(), tempdir().unwrap());
     for (name, text) in [
         ("run.json", made.run),

@@ -49,7 +49,7 @@ fn what_a_folder_says_of_its_load_is_that_load_again() {
     let output = described_run(&second, &serde_json::to_vec(&load).unwrap(), &[]);
     assert!(output.status.success(), "{}", shown(&output));
     assert_eq!(manifest(&second).load, Some(load));
-    let [one, other] = [&first, &second].map(|folder| view(folder).run.asked);
+    let [one, other] = [&first, &second].map(|folder| view(folder).run.requested);
     assert_eq!((one.points, one.duration_ms, one.objects), (other.points, other.duration_ms, other.objects));
     for file in files_below(out.path()) {
         let bytes = fs::read(out.path().join(&file)).unwrap();

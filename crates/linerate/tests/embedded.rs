@@ -68,8 +68,8 @@ fn objects_of_several_parts_are_read_back_as_they_were_sent() {
             target.address
         );
         let view = bench_view(out.path(), &flags);
-        let asked = &view.run.asked;
-        assert_eq!((asked.part_bytes, asked.write.clone()), (Some(5 << 20), Some(Write::Multipart.into())));
+        let requested = &view.run.requested;
+        assert_eq!((requested.part_bytes, requested.write.clone()), (Some(5 << 20), Some(Write::Multipart.into())));
         assert!(points(&view)[0].requests > 0 && points(&view)[0].error_count() == 0, "{payload}");
         assert_eq!(uploads(&target), Vec::<String>::new());
     }
@@ -86,8 +86,8 @@ fn an_upload_is_told_as_one_object_and_by_its_parts() {
     );
     let view = bench_view(out.path(), &flags);
     let point = points(&view)[0];
-    let of = |op: Op| point.ops.iter().find(|o| o.op == op).unwrap();
-    let (whole, parts) = (of(Op::Multipart), of(Op::Part));
+    let row_of_op = |op: Op| point.ops.iter().find(|o| o.op == op).unwrap();
+    let (whole, parts) = (row_of_op(Op::Multipart), row_of_op(Op::Part));
     assert_eq!((point.requests, point.total.count), (whole.requests, whole.requests));
     assert_eq!(point.bytes, whole.requests * (11 << 20));
     // Three parts each; those of objects that were under way at the end are told too.
@@ -340,7 +340,7 @@ fn the_knee_is_searched_within_its_bounds() {
     let out = tempdir().unwrap();
     let flags = "--op stat --obj.size 100 --objects 20 --duration 300ms --max-concurrent 8 --no-ceiling";
     let view = bench_view(out.path(), flags);
-    let search = view.run.asked.search.as_ref().unwrap();
+    let search = view.run.requested.search.as_ref().unwrap();
     assert_eq!((search.highest, search.series_ms, search.series.len()), (8, 3_600, 1));
     let series = &view.series[0];
     assert!(view.run.complete && series.points.len() >= 3 && series.points.iter().all(|p| p.concurrency <= 8));
@@ -366,7 +366,7 @@ fn points_end_when_they_are_precise_or_when_their_time_is_up_and_say_which() {
     let view = bench_view(precise.path(), &format!("{flags} --duration 90s --precision 40%"));
     let point = points(&view)[0];
     assert_eq!(
-        (point.ended, view.run.asked.precision, view.run.asked.warmup_ms),
+        (point.ended, view.run.requested.precision, view.run.requested.warmup_ms),
         (Some(StopReason::Precise), Some(0.4), None)
     );
     assert!(point.warmup_ms + point.measured_ms < 90_000 && view.run.complete, "{point:?}");

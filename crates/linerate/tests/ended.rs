@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::view::View;
-use linerate_host::apply::{self, Ground, Terms};
+use linerate_host::apply::{self, ApplyContext, ApplyTerms};
 use linerate_host::journal::JournalFolder;
 use linerate_host::watch;
 use linerate_record::finding::FindingKind;
@@ -359,7 +359,7 @@ fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over()
     let root = linerate_host::Root::captured(&captured);
     let state = JournalFolder::open(folder.path().join("state")).expect("a folder");
     let find = |id: &str| linerate_settings::knobs::find(id).map(|row| &row.knob);
-    let ground = Ground { root: &root, state: &state, find: &find };
+    let ground = ApplyContext { root: &root, state: &state, find: &find };
     let change = serde_json::json!({"place": {"knob": "vm.swappiness"}, "prior": "60", "new": "10", "scope": "host",
         "takes_effect": "at-once", "why": "", "risk": ""});
     let set = serde_json::json!({"schema": 1, "machine": apply::machine_hash(&root).expect("it has an id"),
@@ -367,11 +367,11 @@ fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over()
     let set: ChangeSet = serde_json::from_value(set).expect("changes");
 
     let mut owner = Command::new("sleep").arg("1000").spawn().expect("it runs");
-    let terms = Terms {
+    let terms = ApplyTerms {
         id: "1".to_owned(),
         root: Some(captured.clone()),
         within: Duration::from_secs(3600),
-        owner: Some(linerate_host::owner::of(owner.id()).expect("it runs")),
+        owner: Some(linerate_host::owner::process_owner(owner.id()).expect("it runs")),
         wave: None,
     };
     let program = linerate().get_program().to_owned();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use linerate_record::experiment::{Decision, Done, ExperimentReport, ExperimentStopReason, RemarkKind, Role};
+use linerate_record::experiment::{Decision, ExperimentReport, ExperimentStopReason, OutcomeLine, RemarkKind, Role};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -72,7 +72,7 @@ fn arms_of_bench_flags_are_compared_on_a_target_that_is_left_as_it_was() {
     assert!(reported.advice.is_empty(), "flags of bench are no changes of settings");
 
     let outcomes = fs::read_to_string(folder.join("outcomes.jsonl")).unwrap();
-    let ends = outcomes.lines().filter_map(|line| serde_json::from_str::<Done>(line).unwrap().ended);
+    let ends = outcomes.lines().filter_map(|line| serde_json::from_str::<OutcomeLine>(line).unwrap().ended);
     assert_eq!(ends.collect::<Vec<_>>(), [reported.report.ended], "why the blocks ended is told once");
 
     let same: ExperimentReport = serde_json::from_str(&again(&folder, "json")).unwrap();
@@ -343,10 +343,10 @@ fn of_before() -> PathBuf {
 #[test]
 fn an_experiment_of_before_is_read_and_shown_though_it_does_not_describe_its_loads() {
     let reported: ExperimentReport = serde_json::from_str(&again(&of_before(), "json")).unwrap();
-    let (asked, found) = (&reported.experiment, &reported.report);
-    assert!(asked.schema == 1 && asked.means.len() == 3 && asked.loads().is_none());
+    let (requested, found) = (&reported.experiment, &reported.report);
+    assert!(requested.schema == 1 && requested.means.len() == 3 && requested.loads().is_none());
     assert_eq!(
-        (asked.load.to_string().as_str(), asked.means[2].flags.join(" ").as_str()),
+        (requested.load.to_string().as_str(), requested.means[2].flags.join(" ").as_str()),
         ("put:1MiB@2", "--payload unsigned")
     );
     assert_eq!((found.ended, found.blocks.len()), (ExperimentStopReason::Blocks, 4));
@@ -367,8 +367,11 @@ fn described_before() -> PathBuf {
 #[test]
 fn an_experiment_of_schema_1_that_describes_its_loads_is_read_and_shown() {
     let reported: ExperimentReport = serde_json::from_str(&again(&described_before(), "json")).unwrap();
-    let (asked, found) = (&reported.experiment, &reported.report);
-    assert_eq!((asked.schema, asked.means.len(), asked.flags.join(" ").as_str()), (1, 3, "--unique tail --objects 8"));
+    let (requested, found) = (&reported.experiment, &reported.report);
+    assert_eq!(
+        (requested.schema, requested.means.len(), requested.flags.join(" ").as_str()),
+        (1, 3, "--unique tail --objects 8")
+    );
     assert_eq!((found.ended, found.blocks.len()), (ExperimentStopReason::Decided, 3));
     let effect = &found.effects[0];
     assert_eq!((effect.arm.as_str(), effect.decision), ("unsigned", Decision::Futile));
@@ -383,9 +386,12 @@ fn recorded() -> PathBuf {
 #[test]
 fn an_experiment_of_schema_2_is_read_and_shown() {
     let reported: ExperimentReport = serde_json::from_str(&again(&recorded(), "json")).unwrap();
-    let (asked, found) = (&reported.experiment, &reported.report);
-    assert_eq!((asked.schema, asked.means[2].patch.in_words()), (2, vec!["bodies.payload unsigned".to_owned()]));
-    assert_eq!(asked.loads().map(|loads| loads.len()), Some(3));
+    let (requested, found) = (&reported.experiment, &reported.report);
+    assert_eq!(
+        (requested.schema, requested.means[2].patch.in_words()),
+        (2, vec!["bodies.payload unsigned".to_owned()])
+    );
+    assert_eq!(requested.loads().map(|loads| loads.len()), Some(3));
     let excluded: Vec<&str> = found.blocks.iter().flat_map(|block| &block.excluded).map(String::as_str).collect();
     assert_eq!((found.blocks.len(), &excluded[..]), (5, &["unsigned: 12 of 98 requests failed: 12 × http 503"][..]));
     let effect = &found.effects[0];

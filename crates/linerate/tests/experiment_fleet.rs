@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use linerate_record::experiment::{Done, ExperimentReport, FLEET_EXPERIMENT_SCHEMA};
+use linerate_record::experiment::{ExperimentReport, FLEET_EXPERIMENT_SCHEMA, OutcomeLine};
 use tempfile::{TempDir, tempdir};
 
 use crate::running::agents::{Files, Place, agents, captured, end_all, files_below, kill, loader, with_fleet};
@@ -118,7 +118,7 @@ impl Machines {
         eventually("every agent to end", || agents(&self.place).is_empty());
     }
 
-    fn outcomes(&self) -> Vec<Done> {
+    fn outcomes(&self) -> Vec<OutcomeLine> {
         let text = fs::read_to_string(self.out().join("outcomes.jsonl")).expect("a file");
         text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect()
     }
@@ -225,7 +225,7 @@ fn an_arm_that_a_node_refuses_in_a_later_cell_is_on_none_and_its_block_does_not_
     before.insert(boot.clone(), fs::read(&boot).expect("a file"));
     machines.assert_left(&before);
     let outcomes = machines.outcomes();
-    let refused: Vec<&Done> = outcomes
+    let refused: Vec<&OutcomeLine> = outcomes
         .iter()
         .filter(|done| {
             let fault = done.outcome.fault.as_deref().unwrap_or_default();
@@ -298,14 +298,14 @@ fn what_cannot_be_is_refused_before_any_node_is_asked() {
     refused(fleet, &["--on", "client", "--host", &host, "--restart", "true"], "drop --restart");
     refused(fleet, &["--on", "storage", "--host", &host, "--health", "true"], "--restart");
     refused(None, &["--site", "site.yaml", "--host", &host], "give --profile or --fleet");
-    let of = |name: &str, nodes: &str| {
+    let fleet_file = |name: &str, nodes: &str| {
         let path = machines.place.path(name);
         fs::write(&path, format!("nodes:\n{nodes}")).expect("a file");
         path
     };
-    let pids = of("pids.yaml", "  - {name: a, role: storage, reach: 'pid://1'}\n  - {name: c, role: client}\n");
+    let pids = fleet_file("pids.yaml", "  - {name: a, role: storage, reach: 'pid://1'}\n  - {name: c, role: client}\n");
     refused(Some(&pids), &["--on", "storage", "--host", &host], "go with it");
-    let alone = of("alone.yaml", "  - {name: a, role: storage, reach: here}\n");
+    let alone = fleet_file("alone.yaml", "  - {name: a, role: storage, reach: here}\n");
     refused(Some(&alone), &["--on", "storage", "--host", &host], "no node with role: client");
     assert_eq!(machines.files(), before);
 }

@@ -17,8 +17,8 @@ fn flags(hostile: &Hostile, more: &str) -> String {
 }
 
 /// A GET of an object, and its number among those of this server.
-fn gets(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<u64> {
-    let of_object = asked.method == "GET" && !asked.key.is_empty();
+fn gets(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<u64> {
+    let of_object = requested.method == "GET" && !requested.key.is_empty();
     let number = objects.get("counted/gets").copied().unwrap_or(0);
     of_object.then(|| objects.insert("counted/gets".into(), number + 1));
     of_object.then_some(number)
@@ -50,13 +50,13 @@ fn rests_after_failures_are_told_and_bound_only_where_linerate_rested() {
         let view = view(out.path());
         let (point, limit) = (points(&view)[0].clone(), view.series[0].limit.clone());
         assert!(point.error_count() > 0, "{what}: {}", shown(&output));
-        let told = view.findings.iter().find(|f| f.kind == FindingKind::RestedAfterFailures);
-        assert_eq!((told.is_some(), point.paused_share > 0.05), (rested, rested), "{what}: {point:?}");
+        let reported = view.findings.iter().find(|f| f.kind == FindingKind::RestedAfterFailures);
+        assert_eq!((reported.is_some(), point.paused_share > 0.05), (rested, rested), "{what}: {point:?}");
         assert!(point.rested_share < 0.01, "{what}: {point:?}");
-        let rests = limit.filter(|limit| limit.bound == Bottleneck::Rests);
+        let rests = limit.filter(|limit| limit.bound == Bottleneck::Backoff);
         assert_eq!(rests.as_ref().is_some_and(|limit| limit.claim.contains("of the slots' time")), rested, "{what}");
         assert!(view.findings.iter().all(|f| f.kind != FindingKind::TargetLost), "{what}: {:?}", view.findings);
-        assert_eq!(told.is_some_and(|f| f.evidence.contains("1 s at the longest")), rested, "{what}: {told:?}");
+        assert_eq!(reported.is_some_and(|f| f.evidence.contains("1 s at the longest")), rested, "{what}: {reported:?}");
     }
 }
 
@@ -153,10 +153,8 @@ fn ctrl_c_before_anything_is_measured_claims_no_figures() {
 
 #[test]
 fn a_load_of_which_no_request_ends_has_no_throughput_wherever_it_is_told() {
-    let (hostile, out) = (
-        Hostile::serve(|a, _| (a.method == "PUT" && !a.key.is_empty()).then_some(Said::Nothing)),
-        tempdir().unwrap(),
-    );
+    let (hostile, out) =
+        (Hostile::serve(|a, _| (a.method == "PUT" && !a.key.is_empty()).then_some(Said::Nothing)), tempdir().unwrap());
     let load = format!(
         "--host {} --op put --obj.size 512MiB --concurrent 2 --threads 1 --duration 1500ms --precision none --no-ceiling",
         hostile.address

@@ -276,10 +276,10 @@ fn flags_of_ssh_are_refused_by_every_verb_where_no_node_is_reached_by_it() {
     for verb in &verbs {
         for (flags, parts) in &cases {
             let output = linerate().args(verb).arg("--fleet").arg(&path).args(flags).output().unwrap();
-            let told = shown(&output);
-            assert_eq!(output.status.code(), Some(2), "{verb:?} {flags:?}: {told}");
-            assert!(parts.iter().all(|part| told.contains(part)), "{verb:?} {flags:?}: {told}");
-            assert!(!told.contains("--yes-exec") && !mark.exists(), "{verb:?} {flags:?}: {told}");
+            let reported = shown(&output);
+            assert_eq!(output.status.code(), Some(2), "{verb:?} {flags:?}: {reported}");
+            assert!(parts.iter().all(|part| reported.contains(part)), "{verb:?} {flags:?}: {reported}");
+            assert!(!reported.contains("--yes-exec") && !mark.exists(), "{verb:?} {flags:?}: {reported}");
         }
     }
 }

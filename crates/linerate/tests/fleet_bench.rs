@@ -175,8 +175,8 @@ fn a_client_that_is_killed_or_stopped_is_told_and_the_rest_goes_on() {
         // The other drove the point to its end.
         let intervals: Vec<Interval> = lines(&folder.join("intervals.jsonl"));
         let (point, _) = measured(&folder).into_iter().next().expect("a point");
-        let of = |client| intervals.iter().filter(move |i| i.point == point && i.client == client);
-        let long = |client| of(client).map(|i| i.length_ms()).sum::<u64>();
+        let intervals_of_client = |client| intervals.iter().filter(move |i| i.point == point && i.client == client);
+        let long = |client| intervals_of_client(client).map(|i| i.length_ms()).sum::<u64>();
         assert!(long(0).max(long(1)) >= 4_900, "{} {}", long(0), long(1));
         assert!(long(0).min(long(1)) < 4_000, "{} {}", long(0), long(1));
     }
@@ -450,7 +450,7 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
     let fleet = place.fleet(&["c1", "c2", "c3"].map(here));
     let only_storage = place.path("storage.yaml");
     std::fs::write(&only_storage, "nodes:\n  - {name: s, role: storage, reach: here}\n").expect("written");
-    let told = |fleet: &Path, flags: &str| {
+    let reported = |fleet: &Path, flags: &str| {
         let mut command = linerate();
         command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
         let output = command.arg("bench").arg("--fleet").arg(fleet).args(words(flags)).arg("--dry-run").output();
@@ -468,14 +468,14 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
             "--objects 2 is fewer than the 3 clients, of which each deletes a part",
         ),
     ] {
-        let (code, text) = told(&fleet, flags);
+        let (code, text) = reported(&fleet, flags);
         assert!(code == Some(2) && text.contains(part), "{flags}: {code:?} {text}");
     }
-    let (code, text) = told(&only_storage, &format!("{host} --op get --concurrent 1"));
+    let (code, text) = reported(&only_storage, &format!("{host} --op get --concurrent 1"));
     assert!(code == Some(2) && text.contains("no node with role: client"), "{text}");
-    let (code, text) = told(&fleet, &format!("{host} --op delete --concurrent 1 --objects 2 --clients 1,2"));
+    let (code, text) = reported(&fleet, &format!("{host} --op delete --concurrent 1 --objects 2 --clients 1,2"));
     assert_eq!(code, Some(0), "two have one each: {text}");
-    let (code, text) = told(&fleet, &format!("{host} --op get --concurrent 4 --clients auto"));
+    let (code, text) = reported(&fleet, &format!("{host} --op get --concurrent 4 --clients auto"));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("3 clients (c1, c2, c3), each series from 1, 2, 3 of them"), "{text}");

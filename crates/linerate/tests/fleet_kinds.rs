@@ -127,7 +127,7 @@ fn a_rate_is_of_all_clients_together_and_shared_among_them() {
         for series in &view.series {
             for (point, rate) in series.points.iter().zip([90.0, 300.0]) {
                 let open = point.open.as_ref().expect("an open loop");
-                assert_eq!((open.asked_per_s, point.driven_by), (rate, series.clients));
+                assert_eq!((open.requested_per_s, point.driven_by), (rate, series.clients));
                 let due = rate * point.measured_ms as f64 / 1e3;
                 assert!(((1.0 - slack) * due..=(1.0 + slack) * due).contains(&(open.due as f64)), "{open:?}");
                 assert_eq!((open.total_intended.count, point.error_count()), (point.requests, 0));
@@ -197,7 +197,7 @@ fn the_highest_rate_under_a_bound_is_searched_with_all_clients() {
     let found = series.sustained.as_ref().expect("a search");
     assert_eq!((found.outcome, found.rate_per_s), (RateSearchOutcome::NeverMissed, Some(200.0)), "{found:?}");
     assert!(view.run.complete && series.points.iter().all(|point| point.driven_by == Some(2)), "{:?}", view.run);
-    let top = series.points.iter().rfind(|p| p.open.as_ref().is_some_and(|open| open.asked_per_s == 200.0));
+    let top = series.points.iter().rfind(|p| p.open.as_ref().is_some_and(|open| open.requested_per_s == 200.0));
     let top = top.expect("the highest rate was asked for");
     assert!(top.requests_per_s.mean > 50.0, "of both together: {top:?}");
 }
@@ -208,7 +208,7 @@ fn the_knee_is_searched_by_what_clients_give_together() {
     let flags = "--op get --obj.size 4KiB --max-concurrent 3 --clients 1,3 --duration 600ms --objects 20 --threads 1 \
                  --no-ceiling";
     let view = ran(&place, 3, &target.address, flags);
-    let search = view.run.asked.search.as_ref().expect("a search");
+    let search = view.run.requested.search.as_ref().expect("a search");
     assert_eq!(search.series.iter().map(|series| series.clients).collect::<Vec<_>>(), [Some(1), Some(3)]);
     assert!(view.run.complete, "{:?}", view.run);
     for series in &view.series {
@@ -250,7 +250,7 @@ fn clients_read_the_same_objects_that_were_there_before() {
     let of_gets = of_points.iter().filter(|(begin, ..)| begin.spec.workload.is_only(Op::Get));
     let read: Vec<Option<u64>> = of_gets.map(|(begin, ..)| begin.read_set_bytes).collect();
     assert!(read.len() == 2 && read[0] == read[1] && read[0].is_some_and(|bytes| bytes % 10_000 == 0), "{read:?}");
-    assert!(view.run.asked.list_existing && !view.ceilings.is_empty());
+    assert!(view.run.requested.list_existing && !view.ceilings.is_empty());
     assert!(points(&view).iter().all(|point| point.bytes % 10_000 == 0));
 }
 
@@ -299,9 +299,9 @@ fn metrics_of_all_clients_together_are_served_while_they_load() {
                  --concurrent 3 --threads 1 --no-ceiling";
     let mut command = bench(&place, &fleet, &target.address, flags);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("linerate starts");
-    let mut told = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    let line = told.find(|line| line.starts_with("metrics ")).expect("it says where");
-    let rest = std::thread::spawn(move || told.for_each(drop));
+    let mut reported = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let line = reported.find(|line| line.starts_with("metrics ")).expect("it says where");
+    let rest = std::thread::spawn(move || reported.for_each(drop));
     let address = line.trim_start_matches("metrics  http://").trim_end_matches("/metrics").to_owned();
     let mut text = String::new();
     // Counts are of time that all told of, so that either may come first.

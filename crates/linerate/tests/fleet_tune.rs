@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use linerate_record::rollout::{FleetChanges, NodeStanding, RolloutReport};
+use linerate_record::rollout::{FleetChanges, NodeState, RolloutReport};
 
 use crate::running::agents::{Files, Place, agents, captured, end_all, files_below, kill, with_fleet};
 use crate::running::{END, eventually_within, linerate, shown};
@@ -145,8 +145,8 @@ fn without_number(text: &str, key: &str) -> String {
     parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-fn standings(report: &RolloutReport) -> Vec<Option<NodeStanding>> {
-    report.nodes.iter().map(|node| node.standing).collect()
+fn standings(report: &RolloutReport) -> Vec<Option<NodeState>> {
+    report.nodes.iter().map(|node| node.node_state).collect()
 }
 
 #[test]
@@ -171,8 +171,10 @@ fn a_fleet_is_changed_in_waves_confirmed_and_rolled_back() {
     assert_eq!(machines.changed(), 4);
     let (report, code) = machines.status();
     assert_eq!(code, Some(0), "{report:?}");
-    assert!(standings(&report).iter().all(|standing| standing.is_some_and(NodeStanding::is_whole)), "{report:?}");
-    assert!(report.nodes.iter().all(|node| node.told.as_ref().is_some_and(|told| told.settings.len() == 4)));
+    assert!(standings(&report).iter().all(|node_state| node_state.is_some_and(NodeState::is_whole)), "{report:?}");
+    assert!(
+        report.nodes.iter().all(|node| node.reported.as_ref().is_some_and(|reported| reported.settings.len() == 4))
+    );
 
     let again = machines.run(&apply);
     assert_eq!(again.status.code(), Some(3), "one waits: {}", shown(&again));
@@ -223,9 +225,9 @@ fn a_page_shows_which_node_was_in_which_state_when_in_which_wave_and_why() {
         report.nodes.iter().map(|node| node.course().and_then(|course| course.wave)).collect();
     assert_eq!(waves, [Some(1), Some(2), Some(3), Some(3)]);
     for node in &report.nodes {
-        let (told, course) = (node.told.as_ref().expect("it answers"), node.course().expect("it answers"));
-        assert!(told.began_ms <= course.made_ms && course.made_ms <= report.asked_ms, "{node:?}");
-        assert!(course.until_ms > report.asked_ms && node.clock.is_some(), "{node:?}");
+        let (reported, course) = (node.reported.as_ref().expect("it answers"), node.course().expect("it answers"));
+        assert!(reported.began_ms <= course.made_ms && course.made_ms <= report.requested_ms, "{node:?}");
+        assert!(course.until_ms > report.requested_ms && node.clock.is_some(), "{node:?}");
     }
 
     machines.done(&["tune", "confirm"]);
@@ -265,7 +267,7 @@ fn what_nobody_confirms_lapses_on_each_node() {
     machines.eventually(&before, Duration::from_secs(30));
     eventually_within(WAITED, "journals are closed", || machines.status().1 == Some(0));
     let (report, _) = machines.status();
-    assert_eq!(standings(&report), [Some(NodeStanding::Restored); 2]);
+    assert_eq!(standings(&report), [Some(NodeState::Restored); 2]);
     let late = machines.run(&["tune", "confirm"]);
     assert!(late.status.code() == Some(6) && shown(&late).contains("cannot be confirmed"), "{}", shown(&late));
 }
@@ -376,9 +378,9 @@ fn a_coordinator_that_is_killed_leaves_what_lapses_or_can_be_finished() {
         let (report, _) = machines.status();
         for (number, node) in report.nodes.iter().enumerate() {
             let is_new = SETTINGS.iter().any(|(_, path, before, _)| machines.value(number, path) != *before);
-            let is_so = match node.standing {
-                Some(standing) if standing.is_as_before() => !is_new,
-                Some(NodeStanding::Confirmed) => is_new,
+            let is_so = match node.node_state {
+                Some(node_state) if node_state.is_as_before() => !is_new,
+                Some(NodeState::Confirmed) => is_new,
                 Some(_) => true,
                 None => false,
             };
@@ -409,7 +411,7 @@ fn a_rollback_reaches_nodes_that_tell_of_another_rollout_and_tells_of_those_that
     apply(&machines.changes());
     assert_eq!(machines.changed(), 2);
     let (report, code) = machines.status();
-    assert_eq!((standings(&report), code), (vec![Some(NodeStanding::Confirmed); 2], Some(0)), "{report:?}");
+    assert_eq!((standings(&report), code), (vec![Some(NodeState::Confirmed); 2], Some(0)), "{report:?}");
 
     // With a file of one node, that one is restored, and the other is told of.
     let text = fs::read_to_string(&machines.fleet).expect("a file");

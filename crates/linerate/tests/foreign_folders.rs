@@ -158,12 +158,12 @@ fn names_of_a_folder_are_looked_up_only_after_consent() {
     let out = tempdir().unwrap();
     let folder = out.path().join("forged");
     begun(&folder);
-    let asked = folder.join("experiment.json");
-    let mut forged: Value = serde_json::from_str(&fs::read_to_string(&asked).unwrap()).unwrap();
+    let requested = folder.join("experiment.json");
+    let mut forged: Value = serde_json::from_str(&fs::read_to_string(&requested).unwrap()).unwrap();
     let server = json!({ "hosts": { "authorities": [elsewhere], "every_address": false } });
     forged["load"]["endpoint"]["server"] = server;
     forged["target"] = json!(elsewhere);
-    fs::write(&asked, forged.to_string()).unwrap();
+    fs::write(&requested, forged.to_string()).unwrap();
     for (flags, code, part) in [
         (&["--yes-run"][..], 2, "is not known to be this machine"),
         (&["--yes-load"], 2, "--yes-run"),
@@ -416,13 +416,13 @@ fn an_experiment_that_was_not_begun_here_runs_nothing_without_consent() {
         command.args(["experiment", "resume"]).arg(&folder).args(flags);
         command
     };
-    let asked = folder.join("experiment.json");
-    let mut forged: Value = serde_json::from_str(&fs::read_to_string(&asked).unwrap()).unwrap();
+    let requested = folder.join("experiment.json");
+    let mut forged: Value = serde_json::from_str(&fs::read_to_string(&requested).unwrap()).unwrap();
     let command = format!("touch {}", mark.display());
     for means in forged["means"].as_array_mut().unwrap() {
         means["command"] = json!(command);
     }
-    fs::write(&asked, forged.to_string()).unwrap();
+    fs::write(&requested, forged.to_string()).unwrap();
     for flags in [&[][..], &["--yes-load"]] {
         let refused = resume(flags).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{}", shown(&refused));

@@ -161,18 +161,18 @@ fn a_run_whose_objects_cannot_be_checked_is_no_success() {
         assert!(!reported.contains("warning: it is not known"), "{what}: {reported}");
         assert_eq!(reported.contains("s3:ListBucket and s3:GetObject"), is_severe, "{what}: {reported}");
         assert!(!reported.contains("check the keys"), "{what}: {reported}");
-        let told = |format: &str| {
+        let report_as = |format: &str| {
             let output = linerate().arg("report").arg(out.path()).args(["--format", format]).output().unwrap();
             String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(told("junit").contains("failures=\"1\""), is_severe, "{what}: {}", told("junit"));
-        assert!(told("text").contains(&found.claim), "{what}: {}", told("text"));
+        assert_eq!(report_as("junit").contains("failures=\"1\""), is_severe, "{what}: {}", report_as("junit"));
+        assert!(report_as("text").contains(&found.claim), "{what}: {}", report_as("text"));
     }
 }
 
 /// A refusal of HEAD, which has no body.
-fn refuses_head(asked: &server::ReceivedRequest, status: &str) -> Option<Said> {
-    (asked.method == "HEAD").then(|| Said::Answer(reply(status, "")))
+fn refuses_head(requested: &server::ReceivedRequest, status: &str) -> Option<Said> {
+    (requested.method == "HEAD").then(|| Said::Answer(reply(status, "")))
 }
 
 #[test]
@@ -247,16 +247,19 @@ fn a_run_that_leaves_something_says_what_and_where_and_ends_with_3() {
 }
 
 /// There is no bucket until one is made, and then it is not removed.
-fn of_bucket(asked: &server::ReceivedRequest, objects: &mut std::collections::BTreeMap<String, u64>) -> Option<Said> {
-    let of_bucket = asked.key.is_empty() && asked.query.is_empty();
-    match asked.method.as_str() {
+fn of_bucket(
+    requested: &server::ReceivedRequest,
+    objects: &mut std::collections::BTreeMap<String, u64>,
+) -> Option<Said> {
+    let of_bucket = requested.key.is_empty() && requested.query.is_empty();
+    match requested.method.as_str() {
         "PUT" if of_bucket => {
             objects.insert("made".into(), 0);
             says("")
         }
         "DELETE" if of_bucket => says_403("AccessDenied"),
-        "GET" if asked.lists() && asked.query.ends_with("prefix=") => says("<ListBucketResult/>"),
-        "GET" if asked.lists() && !objects.contains_key("made") => {
+        "GET" if requested.lists() && requested.query.ends_with("prefix=") => says("<ListBucketResult/>"),
+        "GET" if requested.lists() && !objects.contains_key("made") => {
             Some(Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>")))
         }
         _ => None,
@@ -325,8 +328,8 @@ fn a_point_that_is_never_answered_is_no_success_however_short() {
 }
 
 /// Whether it lists the whole run, and not the folder of one set.
-fn of_the_load(asked: &server::ReceivedRequest) -> bool {
-    asked.lists() && !asked.looks() && asked.query.matches("%2F").count() == 1
+fn of_the_load(requested: &server::ReceivedRequest) -> bool {
+    requested.lists() && !requested.looks() && requested.query.matches("%2F").count() == 1
 }
 
 #[test]
@@ -373,7 +376,7 @@ struct Interrupted {
 
 /// Starts a run, waits until the server was asked for what it does not answer, and sends SIGINT: once, or once more
 /// where it has not ended by then.
-fn interrupted(command: &mut Command, asked: impl FnMut() -> bool, times: u32) -> Interrupted {
+fn interrupted(command: &mut Command, requested: impl FnMut() -> bool, times: u32) -> Interrupted {
     let mut run: Child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("linerate runs");
     let (said, stderr) = (Arc::new(Mutex::new(String::new())), run.stderr.take().expect("piped"));
     let heard = Arc::clone(&said);
@@ -382,7 +385,7 @@ fn interrupted(command: &mut Command, asked: impl FnMut() -> bool, times: u32) -
             *heard.lock().expect("nobody panicked") += &(line + "\n");
         }
     });
-    eventually("the call that is not answered", asked);
+    eventually("the call that is not answered", requested);
     std::thread::sleep(Duration::from_millis(200));
     let pid = run.id().to_string();
     let signal = || Command::new("kill").args(["-INT", &pid]).status().map(|_| Instant::now()).expect("kill runs");
@@ -423,8 +426,8 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 const ONE_CALL: Duration = Duration::from_secs(12);
 
 /// Whether it lists one set of the run, to hold it against what was said.
-fn holds(asked: &server::ReceivedRequest) -> bool {
-    asked.lists() && asked.query.matches("%2F").count() == 2
+fn holds(requested: &server::ReceivedRequest) -> bool {
+    requested.lists() && requested.query.matches("%2F").count() == 2
 }
 
 /// What remains where signals end a phase.
@@ -491,8 +494,8 @@ fn ctrl_c_acts_at_once_in_every_phase() {
             let flags = flags(&hostile, more).replace("--quiet", "");
             let flags = if loads { flags.replace("300ms", "60s") } else { flags };
             let mut command = bench_command(&out.path().join("run"), &flags, &keys());
-            let asked = || hostile.objects.lock().unwrap().contains_key("noted");
-            let ended = interrupted(&mut command, asked, times);
+            let requested = || hostile.objects.lock().unwrap().contains_key("noted");
+            let ended = interrupted(&mut command, requested, times);
             assert_eq!(ended.code, Some(130), "{phase}: {ended:?}");
             assert!(ended.said.contains("interrupted") && ended.acknowledged < bound(AT_ONCE), "{phase}: {ended:?}");
             let clears_up = remains != Remains::Nothing && times == 1;
@@ -524,11 +527,11 @@ fn ctrl_c_ends_a_handshake_and_a_cleaning_that_nobody_answers() {
     let flags = format!("--host https://{address} --insecure --op put --concurrent 1 --no-ceiling");
     let mut command = bench_command(&out.path().join("run"), &flags, &keys());
     let mut taken = Vec::new();
-    let asked = || {
+    let requested = || {
         taken.extend(silent.accept());
         !taken.is_empty()
     };
-    let ended = interrupted(&mut command, asked, 1);
+    let ended = interrupted(&mut command, requested, 1);
     assert!(ended.code == Some(130) && ended.took < bound(AT_ONCE), "{ended:?}");
 
     let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
@@ -536,8 +539,8 @@ fn ctrl_c_ends_a_handshake_and_a_cleaning_that_nobody_answers() {
     hostile.behave(|a, o| a.deletes_many().then(|| noted(o))?);
     let mut command = linerate();
     command.envs(keys()).arg("clean").arg(out.path());
-    let asked = || hostile.objects.lock().unwrap().contains_key("noted");
-    let ended = interrupted(&mut command, asked, 1);
+    let requested = || hostile.objects.lock().unwrap().contains_key("noted");
+    let ended = interrupted(&mut command, requested, 1);
     assert!(ended.code == Some(130) && ended.took < bound(AT_ONCE), "{ended:?}");
     let last = ended.said.lines().last().unwrap_or_default();
     let again = format!("linerate clean {}", out.path().display());
@@ -572,9 +575,9 @@ fn a_null_target_of_a_ceiling_is_left_no_key_of_the_user() {
     eventually("a null target to be started", || {
         let text = std::fs::read_to_string(&children).unwrap_or_default();
         for pid in text.split_whitespace() {
-            let of = |file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            if String::from_utf8_lossy(&of("cmdline")).contains("target\0null") {
-                environment = of("environ");
+            let proc_file = |file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            if String::from_utf8_lossy(&proc_file("cmdline")).contains("target\0null") {
+                environment = proc_file("environ");
             }
         }
         !environment.is_empty() || run.try_wait().expect("it was begun").is_some()

@@ -58,13 +58,13 @@ impl Watched {
         Watched { place, child, port }
     }
 
-    fn told(&self) -> String {
+    fn reported(&self) -> String {
         fs::read_to_string(self.place.path("err")).unwrap_or_default()
     }
 
     /// Waits until it says that it has read so many steps, or more: it says so each few seconds.
     fn has_read(&self, steps: u32) {
-        let read = || self.told().lines().filter_map(|line| line.split_once(" of 60 s")?.0.parse().ok()).max();
+        let read = || self.reported().lines().filter_map(|line| line.split_once(" of 60 s")?.0.parse().ok()).max();
         eventually("steps", || read().is_some_and(|read: u32| read >= steps));
     }
 
@@ -88,7 +88,7 @@ fn a_window_that_is_cut_has_what_sockets_did_until_then() {
     let mut watched = Watched::start(true);
     watched.has_read(5);
     kill("INT", watched.child.id());
-    assert_eq!(watched.code(), Some(130), "{}", watched.told());
+    assert_eq!(watched.code(), Some(130), "{}", watched.reported());
     let readings: Readings = serde_json::from_slice(&fs::read(watched.readings()).unwrap()).unwrap();
     assert!((5..60).contains(&readings.steps), "{} steps", readings.steps);
     let sent: u64 = readings.sockets.iter().flat_map(|of| &of.remotes).map(|remote| remote.sent_bytes).sum();
@@ -103,13 +103,13 @@ fn a_window_without_sockets_is_cut_at_once_and_one_that_is_too_short_gives_no_an
     let mut watched = Watched::start(false);
     watched.has_read(4);
     kill("INT", watched.child.id());
-    assert_eq!(watched.code(), Some(130), "{}", watched.told());
-    assert!(!watched.told().contains("what sockets did"), "{}", watched.told());
+    assert_eq!(watched.code(), Some(130), "{}", watched.reported());
+    assert!(!watched.reported().contains("what sockets did"), "{}", watched.reported());
     let mut short = Watched::start(true);
     short.has_read(1);
     kill("INT", short.child.id());
-    assert_eq!(short.code(), Some(130), "{}", short.told());
-    assert!(short.told().contains("and 4 are needed") && !short.readings().exists(), "{}", short.told());
+    assert_eq!(short.code(), Some(130), "{}", short.reported());
+    assert!(short.reported().contains("and 4 are needed") && !short.readings().exists(), "{}", short.reported());
 }
 
 #[test]
@@ -119,13 +119,13 @@ fn a_second_signal_ends_it_at_once_whatever_its_agent_does() {
     let agents = agents(&watched.place);
     agents.iter().for_each(|agent| kill("STOP", *agent));
     kill("INT", watched.child.id());
-    eventually("the first signal is told", || watched.told().contains("a second Ctrl-C ends at once"));
+    eventually("the first signal is told", || watched.reported().contains("a second Ctrl-C ends at once"));
     let since = Instant::now();
     kill("INT", watched.child.id());
     let (code, took) = (watched.code(), since.elapsed());
     agents.iter().for_each(|agent| kill("CONT", *agent));
-    assert_eq!(code, Some(130), "{}", watched.told());
-    assert!(took < bound(Duration::from_millis(1_500)), "{took:?}: {}", watched.told());
-    assert!(watched.told().contains("interrupted again") && !watched.readings().exists(), "{}", watched.told());
+    assert_eq!(code, Some(130), "{}", watched.reported());
+    assert!(took < bound(Duration::from_millis(1_500)), "{took:?}: {}", watched.reported());
+    assert!(watched.reported().contains("interrupted again") && !watched.readings().exists(), "{}", watched.reported());
     watched.place.assert_over();
 }

@@ -133,8 +133,8 @@ fn metrics() -> Result<String, Failed> {
 
 /// What the engine's own metrics gave, of all nodes but the one that refused.
 fn engines_are_read(readings: &Readings) -> Result<(), Failed> {
-    let of = |of: ReadMeasure| readings.series.iter().filter(move |series| series.of == of);
-    let read = of(ReadMeasure::InFlight).filter(|series| series.values.contains(&Some(3.0))).count() as u32;
+    let series_with = |series_with: ReadMeasure| readings.series.iter().filter(move |series| series.of == series_with);
+    let read = series_with(ReadMeasure::InFlight).filter(|series| series.values.contains(&Some(3.0))).count() as u32;
     checked(read == NODES - 1, format!("requests in flight of {read} nodes: {:?}", readings.warnings))?;
     let refused = readings
         .warnings
@@ -162,12 +162,12 @@ fn live() -> Result<(), Failed> {
         .args(["--engine-metrics", &format!("http://{}/{{name}}/minio/metrics/v3/api/requests", metrics()?)]);
     command.arg("--output").arg(&page).arg("--record").arg(folder.path().join("readings.json"));
     let Ran { output, resident_kib, ended } = ran(&mut command, folder.path())?;
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    checked(output.status.success(), told.clone())?;
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    checked(output.status.success(), reported.clone())?;
     let readings: Readings = serde_json::from_slice(&fs::read(folder.path().join("readings.json"))?)?;
     let first = readings.remarks.first().cloned().unwrap_or_default();
     checked(readings.machines().len() as u32 == NODES && readings.sockets.len() as u32 == NODES, first)?;
-    let (end_ns, bytes) = pretended::told(folder.path(), 1)?;
+    let (end_ns, bytes) = pretended::reported(folder.path(), 1)?;
     let end = UNIX_EPOCH + Duration::from_nanos(end_ns);
     let behind = ended.duration_since(end).unwrap_or_default();
     let page_bytes = page_is_small(&page)?;
@@ -187,7 +187,7 @@ fn live() -> Result<(), Failed> {
     let gaps = by_agents.flat_map(|series| &series.values).filter(|value| value.is_none()).count();
     checked(gaps == 0, format!("{gaps} values are missing"))?;
     checked(behind <= within(), format!("the report came {behind:?} behind the window"))?;
-    checked(resident_kib <= RESIDENT_KIB_MAX, format!("{resident_kib} KiB of the coordinator: {told}"))
+    checked(resident_kib <= RESIDENT_KIB_MAX, format!("{resident_kib} KiB of the coordinator: {reported}"))
 }
 
 fn replayed() -> Result<(), Failed> {

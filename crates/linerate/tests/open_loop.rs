@@ -3,7 +3,7 @@
 use linerate_analysis::slo::RateSearchOutcome;
 use linerate_analysis::view::{Bottleneck, BoundFigures, View};
 use linerate_record::finding::FindingKind;
-use linerate_record::run::{StopReason, Worded};
+use linerate_record::run::{MaybeKnown, StopReason};
 use tempfile::tempdir;
 
 use crate::running::{END, Served, bench, bench_view, files_below, linerate, points, shown, view};
@@ -21,12 +21,12 @@ fn rates_are_points_whose_latencies_count_from_when_requests_were_due() {
         let (out, target) = (tempdir().unwrap(), Served::null());
         let flags = format!("--host {} {OPEN} --rate 200/s,100/s --arrivals {arrivals}", target.address);
         let view = bench_view(out.path(), &flags);
-        assert!(view.run.complete && view.run.asked.arrivals == Some(Worded::read(arrivals)));
+        assert!(view.run.complete && view.run.requested.arrivals == Some(MaybeKnown::read(arrivals)));
         let points = points(&view);
         assert_eq!(points.len(), 2);
         for (point, rate) in points.iter().zip([100.0, 200.0]) {
             let open = point.open.as_ref().unwrap();
-            assert_eq!((open.asked_per_s, point.concurrency, point.error_count()), (rate, 1024, 0));
+            assert_eq!((open.requested_per_s, point.concurrency, point.error_count()), (rate, 1024, 0));
             // A second of a Poisson process of 100/s has 60 to 140 arrivals but once in ten thousand times.
             let slack = if arrivals == "constant" { 0.05 } else { 0.4 };
             assert!(((1.0 - slack) * rate..=(1.0 + slack) * rate).contains(&(open.due as f64)), "{open:?}");
@@ -54,7 +54,7 @@ fn a_low_rate_paces_no_writing_beforehand_and_no_deletion() {
     let view = bench_view(out.path(), &format!("--host {} {many} --rate 2/s", target.address));
     // At two a second, either would take a quarter of an hour.
     assert!(view.run.complete && begin.elapsed() < END, "{:?}", begin.elapsed());
-    assert_eq!(points(&view)[0].open.as_ref().unwrap().asked_per_s, 2.0);
+    assert_eq!(points(&view)[0].open.as_ref().unwrap().requested_per_s, 2.0);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_rate_that_was_kept_up_with_is_what_bound() {
     let four = OPEN.replace("--duration 1s", "--duration 4s");
     let view = bench_view(out.path(), &format!("--host {} {four} --rate 100/s", target.address));
     assert!(!has(&view, FindingKind::FellBehind) && !has(&view, FindingKind::TargetLost), "{:?}", view.findings);
-    assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bottleneck::AskedRate);
+    assert_eq!(view.series[0].limit.as_ref().unwrap().bound, Bottleneck::RequestedRate);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use linerate_worlds::{Fleet, Upset};
+use linerate_worlds::{ClientFault, Fleet};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -13,8 +13,9 @@ use crate::running::linerate;
 
 /// 195 clients, of which one has a third of the others' link, and one is slow for no reason to be seen.
 fn large(interval_ms: u64, point_ms: u64, hosts: u32) -> Fleet {
-    let upsets = vec![Upset::Link { client: 17, share: 1.0 / 30.0 }, Upset::Slow { client: 120, share: 0.5 }];
-    Fleet { upsets, interval_ms, point_ms, hosts, ..Fleet::of(&[7, 14, 28, 100, 195], 9) }
+    let client_faults =
+        vec![ClientFault::Link { client: 17, share: 1.0 / 30.0 }, ClientFault::Slow { client: 120, share: 0.5 }];
+    Fleet { client_faults, interval_ms, point_ms, hosts, ..Fleet::with_clients(&[7, 14, 28, 100, 195], 9) }
 }
 
 /// Writes the folder of a run.
@@ -85,7 +86,7 @@ fn growth_and_the_slow_clients_are_told_in_every_format() {
 #[test]
 fn the_ceilings_of_a_site_stand_beside_growth() {
     let folder = tempdir().unwrap();
-    write(&Fleet::of(&[2, 8, 64], 3), folder.path());
+    write(&Fleet::with_clients(&[2, 8, 64], 3), folder.path());
     let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/source-000-56.yaml");
     let json = report(folder.path(), &["--site", site.to_str().unwrap(), "--format", "json"]);
     let json: Value = serde_json::from_str(&json).unwrap();

@@ -49,7 +49,7 @@ fn typed(folder: &Path, text: &str) -> Output {
 }
 
 /// What a block that needs a cluster says of itself where nothing is reached: loads are told and not made.
-fn foretold(text: &str) -> Vec<String> {
+fn dry_run(text: &str) -> Vec<String> {
     let dry = |line: String| {
         let bench = line.replace("linerate bench", "linerate bench --dry-run");
         bench.replace("linerate experiment --", "linerate experiment --dry-run --")
@@ -86,7 +86,7 @@ fn type_page(name: &str, page: &str) -> (usize, String) {
                 count += 1;
             }
             ("sh", Some("needs a cluster")) => {
-                for line in foretold(text) {
+                for line in dry_run(text) {
                     let reported = run(&line);
                     assert!(reported.contains("nothing was "), "{name}: {line}: {reported}");
                     count += 1;
@@ -160,7 +160,7 @@ fn blocks_are_found_with_what_stands_before_them() {
     assert_eq!(commands(found[0].text), ["a    b"]);
     assert_eq!(missing(found[1].text, "w\nx\ny\nz\n"), None);
     assert_eq!(missing(found[1].text, "z\nx\n"), Some("z".to_owned()));
-    assert_eq!(foretold("linerate bench --op get\nlinerate clean RUN\n"), ["linerate bench --dry-run --op get"]);
+    assert_eq!(dry_run("linerate bench --op get\nlinerate clean RUN\n"), ["linerate bench --dry-run --op get"]);
 }
 
 /// What pages and kept runs say of jumbo frames is what framing makes of them.

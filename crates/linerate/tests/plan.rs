@@ -275,10 +275,10 @@ fn figures_of_flags_and_of_a_file_reach_the_explanation() {
     let json = printed(&format!("explain --site {site} {flags} --format json"));
     let explanation: Explanation = serde_json::from_str(&json).unwrap();
     let figures = &explanation.observations.figures;
-    let of = |n: u32| Quantity::NodeGet { node: format!("node{n}") };
+    let node_get = |n: u32| Quantity::NodeGet { node: format!("node{n}") };
     let whats: Vec<&Quantity> = figures.iter().map(|figure| &figure.what).collect();
     let put = Quantity::NodePut { node: "node1".to_owned() };
-    assert_eq!(whats, [&Quantity::Get, &Quantity::Put, &of(1), &put, &of(2)]);
+    assert_eq!(whats, [&Quantity::Get, &Quantity::Put, &node_get(1), &put, &node_get(2)]);
     assert_eq!((figures[0].error_share, figures[1].error_share), (Some(0.01), None));
     assert_eq!((figures[4].bytes_per_s, explanation.observations.error_share), (12.5 * 1_048_576.0, 0.03));
 }
@@ -322,14 +322,14 @@ fn two_causes_that_fit_equally_are_both_told_with_what_tells_them_apart() {
 
 #[test]
 fn an_explanation_answers_in_ten_lines_and_says_how_much_is_left() {
-    let asked = [
+    let requested = [
         ("source-000-56.yaml", "get=152GiB/s,put=81GiB/s"),
         ("source-000-56.yaml", "get=300GiB/s,put=220GiB/s"),
         ("source-000-484-shared.yaml", "get=300GiB/s,put=220GiB/s"),
         ("namespaces-4.yaml", "get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s"),
         ("namespaces-4.yaml", "get=900GiB/s"),
     ];
-    for (name, figures) in asked {
+    for (name, figures) in requested {
         let flags = format!("explain {} --observed {figures}", site(name));
         let (brief, why) = (printed(&flags), printed(&format!("{flags} --why")));
         assert!(brief.lines().count() <= 10, "{name}, {figures}: {brief}");
@@ -365,11 +365,11 @@ fn example_sites() -> Vec<(String, Site)> {
 
 /// What is explained of a site that gives such shares of its ceilings of GET and PUT.
 fn explained_at(site: &Site, (get, put): (f64, f64), in_flight: Option<u64>) -> Explanation {
-    let of = |what, bytes_per_s| Observed { what, bytes_per_s, error_share: None, in_flight };
+    let observed = |what, bytes_per_s| Observed { what, bytes_per_s, error_share: None, in_flight };
     let none = Observations { figures: Vec::new(), error_share: 0.02, nodes_alone: false };
     let described = &linerate_model::explain::singles(site, &none).expect("hypotheses")[0];
     let (get, put) = (get * described.get.even_bytes_per_s, put * described.put.even_bytes_per_s);
-    let figures = vec![of(Quantity::Get, get), of(Quantity::Put, put)];
+    let figures = vec![observed(Quantity::Get, get), observed(Quantity::Put, put)];
     linerate_model::explain::explain(site, &Observations { figures, ..none }).expect("an explanation")
 }
 
@@ -402,11 +402,14 @@ fn ten_lines_of_80_columns_answer_for_every_site_at_any_share_of_its_ceilings() 
             assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{name} at {shares:?}:\n{text}");
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
             // What refutes the description: the resource, what is needed of it, and what is there.
-            for standing in explanation.described.iter().filter(|standing| standing.above_sigmas.is_some()) {
-                let resource = standing.ceilings[0].resource;
-                let [needed, there] = [standing.needed, standing.there].map(|of| resource.amount(of));
-                assert!(standing.needs.contains(&needed) && standing.needs.ends_with(&there), "{name}: {standing:?}");
-                assert!(words.contains(&standing.needs), "{name} at {shares:?}:\n{text}");
+            for figure_row in explanation.described.iter().filter(|figure_row| figure_row.above_sigmas.is_some()) {
+                let resource = figure_row.ceilings[0].resource;
+                let [needed, there] = [figure_row.needed, figure_row.there].map(|of| resource.amount(of));
+                assert!(
+                    figure_row.needs.contains(&needed) && figure_row.needs.ends_with(&there),
+                    "{name}: {figure_row:?}"
+                );
+                assert!(words.contains(&figure_row.needs), "{name} at {shares:?}:\n{text}");
             }
             assert!(explanation.survivors.is_empty() || text.contains("\n  1 "), "{name} at {shares:?}:\n{text}");
         }
@@ -442,12 +445,12 @@ fn a_run_gives_its_best_at_its_size_and_one_of_another_target_nothing() {
     assert_eq!((figures.len(), &figures[0].what, figures[0].in_flight), (1, &Quantity::Get, in_flight));
     assert!((figures[0].bytes_per_s / best - 1.0).abs() < 1e-9, "{figures:?}");
     // One host of four nodes is told, and so is an interval that there is none of, where no error is stated.
-    let told = |caveats: &[String], what: &str| caveats.iter().any(|caveat| caveat.contains(what));
+    let reported = |caveats: &[String], what: &str| caveats.iter().any(|caveat| caveat.contains(what));
     let unknown = view.series[0].best().unwrap().half_width_95.is_none();
-    assert!(told(&explanation.of_run, "the run loaded 1 host, and namespaces-4 has 4 nodes"), "{explanation:?}");
-    assert_eq!(told(&explanation.of_run, "no measuring error of GET"), unknown, "{:?}", explanation.of_run);
+    assert!(reported(&explanation.of_run, "the run loaded 1 host, and namespaces-4 has 4 nodes"), "{explanation:?}");
+    assert_eq!(reported(&explanation.of_run, "no measuring error of GET"), unknown, "{:?}", explanation.of_run);
     let stated: Explanation = serde_json::from_str(&printed(&format!("{flags} --error 5%"))).unwrap();
-    assert!(!told(&stated.of_run, "no measuring error") && stated.observations.error_share == 0.05);
+    assert!(!reported(&stated.of_run, "no measuring error") && stated.observations.error_share == 0.05);
     let output = run(&format!("{flags} --obj.size 1MiB"));
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("no GET or PUT of 1 MiB"), "{}", shown(&output));

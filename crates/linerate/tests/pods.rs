@@ -157,8 +157,11 @@ fn a_command_of_the_kubeconfig_runs_with_consent_alone() {
     );
     let node = "{name: a, role: client, reach: 'kube://ns/pod'}";
     let (_, output) = checked(&server.kubeconfig(&plugin), node, &[]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && told.contains("touch ") && told.contains("--yes-exec"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.code() == Some(2) && reported.contains("touch ") && reported.contains("--yes-exec"),
+        "{reported}"
+    );
     assert!(!mark.exists());
     let (found, output) = checked(&server.kubeconfig(&plugin), node, &["--yes-exec"]);
     let why = found.unwrap_or_else(|| panic!("{}", shown(&output))).nodes[0].unreached.clone().expect("refused").why;

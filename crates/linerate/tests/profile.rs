@@ -76,7 +76,7 @@ fn each_row_has_its_reason_and_none_is_twice() {
 
 #[test]
 fn what_writes_sets_or_configures_is_outside_the_rows() {
-    let asked = "[{nlmsg_len=44, nlmsg_type=ethtool, nlmsg_flags=NLM_F_REQUEST, nlmsg_seq=1, nlmsg_pid=0}";
+    let requested = "[{nlmsg_len=44, nlmsg_type=ethtool, nlmsg_flags=NLM_F_REQUEST, nlmsg_seq=1, nlmsg_pid=0}";
     let generic = "1 socket(AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_GENERIC) = 7<socket:[1]>\n";
     let route = "1 socket(AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_ROUTE) = 7<socket:[1]>\n";
     let rows = rows();
@@ -85,9 +85,9 @@ fn what_writes_sets_or_configures_is_outside_the_rows() {
         "1 write(1<pipe:[5]>, \"x\", 1) = 1".to_owned(),
         "1 prctl(0x41555856 /* PR_??? */, 0x7f1d, 0x200, 0, 0) = 448".to_owned(),
         "1 setns(7<net:[4026532389]>, CLONE_NEWNET) = 0".to_owned(),
-        format!("{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
+        format!("{generic}1 sendto(7<socket:[1]>, {requested}, \"\\x15\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
         format!(
-            "{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\"], 44 <unfinished ...>\n1 <... sendto resumed>) = 1"
+            "{generic}1 sendto(7<socket:[1]>, {requested}, \"\\x15\"], 44 <unfinished ...>\n1 <... sendto resumed>) = 1"
         ),
     ];
     for trace in inside {
@@ -108,12 +108,12 @@ fn what_writes_sets_or_configures_is_outside_the_rows() {
         "1 socket(AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_NETFILTER) = 3".to_owned(),
         "1 clone3({flags=CLONE_VM|CLONE_NEWNS, exit_signal=0}, 88) = 2".to_owned(),
         // ETHTOOL_MSG_PAUSE_SET and RTM_SETLINK.
-        format!("{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x16\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
+        format!("{generic}1 sendto(7<socket:[1]>, {requested}, \"\\x16\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
         format!(
             "{route}1 sendto(7<socket:[1]>, [{{nlmsg_len=4, nlmsg_type=0x13 /* ? */}}, \"\\x16\"], 4, 0, NULL, 0) = 4"
         ),
         // A message on a socket that was not seen to be of netlink.
-        format!("1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
+        format!("1 sendto(7<socket:[1]>, {requested}, \"\\x15\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
     ];
     for trace in refused {
         assert_eq!(outside(&trace, &rows, &["watch"]).0.len(), 1, "{trace}");

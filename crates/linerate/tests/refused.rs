@@ -160,10 +160,10 @@ fn a_run_of_links_is_refused_before_anything_is_reached_and_so_is_its_dry_run() 
                 "nodes:\n  - {name: m1, role: client, reach: here}\n  - {name: m2, role: client, reach: here}\n";
             fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
             let line = format!("net --fleet fleet.yaml {flags}{dry}");
-            let (code, told) = said(typed(place.path(), &line));
-            assert_eq!(code, Some(2), "{line}: {told}");
-            assert!(parts.iter().all(|part| told.contains(part)), "{line}: {told}");
-            assert!(!told.contains("host-a") && !told.contains(SECRET_KEY), "{line}: {told}");
+            let (code, reported) = said(typed(place.path(), &line));
+            assert_eq!(code, Some(2), "{line}: {reported}");
+            assert!(parts.iter().all(|part| reported.contains(part)), "{line}: {reported}");
+            assert!(!reported.contains("host-a") && !reported.contains(SECRET_KEY), "{line}: {reported}");
             assert_eq!(files_below(place.path()), ["fleet.yaml", "full/file"], "{line}");
         }
     }
@@ -174,25 +174,28 @@ fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
     let place = tempdir().expect("a folder");
     let nodes = "nodes:\n  - {name: m1, role: client, reach: here}\n  - {name: m2, role: client, reach: here}\n";
     fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
-    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams 1,1,8 --visits 1"));
-    assert!(code == Some(0) && told.contains("streams  1, 8, 1 visits") && told.contains("takes    12.0 s"), "{told}");
-    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --preset source-002 --visits 1"));
-    assert_eq!((code, told.matches(" takes    ").count()), (Some(0), 4), "{told}");
+    let (code, reported) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams 1,1,8 --visits 1"));
+    assert!(
+        code == Some(0) && reported.contains("streams  1, 8, 1 visits") && reported.contains("takes    12.0 s"),
+        "{reported}"
+    );
+    let (code, reported) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --preset source-002 --visits 1"));
+    assert_eq!((code, reported.matches(" takes    ").count()), (Some(0), 4), "{reported}");
     for part in [
         "preset   source-002-b stands for --op udp --max-rate 20Gb/s --gso off --one-way --streams 1",
         "wins over --visits 3",
         "streams  2, 30, 1 visits",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
-    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams search --visits 2"));
+    let (code, reported) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams search --visits 2"));
     for part in ["streams  1, 2 …, 2 visits of each", "takes    24.0 s for each of up to 8 steps, or longer"] {
-        assert!(code == Some(0) && told.contains(part), "{part}: {told}");
+        assert!(code == Some(0) && reported.contains(part), "{part}: {reported}");
     }
-    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --streams 1,some"));
-    assert!(code == Some(2) && told.contains("\"some\" is no number from 1 to 256, nor search"), "{told}");
-    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --json"));
-    assert!(code == Some(2) && told.contains("cannot be used with '--json'"), "{told}");
+    let (code, reported) = said(typed(place.path(), "net --fleet fleet.yaml --streams 1,some"));
+    assert!(code == Some(2) && reported.contains("\"some\" is no number from 1 to 256, nor search"), "{reported}");
+    let (code, reported) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --json"));
+    assert!(code == Some(2) && reported.contains("cannot be used with '--json'"), "{reported}");
 }
 
 #[test]
@@ -201,13 +204,13 @@ fn a_dry_run_of_pods_names_their_classes_and_counts_rounds_by_each_way() {
     let nodes = "nodes:\n  - {name: 'p{1...2}', role: client, reach: 'kube://x/{name}', host: 'n{1...2}', \
                  service: '10.96.0.{7...8}:5301'}\n";
     fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
-    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --port 5301 --dry-run"));
-    assert_eq!(code, Some(0), "{told}");
+    let (code, reported) = said(typed(place.path(), "net --fleet fleet.yaml --port 5301 --dry-run"));
+    assert_eq!(code, Some(0), "{reported}");
     for part in [
         "rounds   2, 4 with each way to receivers: 4 pairs, up to 1 at once\n",
         "classes  other/pod-pod, other/pod-pod/service\n streams",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
 }
 
@@ -496,26 +499,26 @@ fn a_wrong_key_is_told_by_where_it_was_found() {
 
 #[test]
 fn a_choice_of_hosts_is_told_to_have_no_effect_where_there_is_one() {
-    let told = "--host-select has no effect: it distributes requests over several hosts, but there is only one";
-    for (hosts, is_told) in
+    let reported = "--host-select has no effect: it distributes requests over several hosts, but there is only one";
+    for (hosts, is_reported) in
         [("127.0.0.1:9", true), ("127.0.0.1:9,127.0.0.1:8", false), ("127.0.0.1:9 --resolve-host", false)]
     {
         let place = tempdir().unwrap();
         let flags = format!("bench --host {hosts} --op put --concurrent 1 --host-select weighed --dry-run");
         let (code, said) = said(typed(place.path(), &flags));
-        assert!(code == Some(0) && said.contains(told) == is_told, "{hosts}: {said}");
+        assert!(code == Some(0) && said.contains(reported) == is_reported, "{hosts}: {said}");
     }
 }
 
 #[test]
 fn what_is_of_objects_that_a_run_writes_is_refused_beside_list_existing() {
-    for (flag, told) in [
+    for (flag, reported) in [
         ("--write multipart", "--write is for objects that are written beforehand, but --list-existing reads"),
         ("--noclear", "--noclear keeps what a run wrote, but --list-existing writes nothing: drop --noclear"),
     ] {
         let place = tempdir().unwrap();
         let flags = format!("bench --host 127.0.0.1:9 --op get --concurrent 1 --list-existing {flag} --dry-run");
         let (code, said) = said(typed(place.path(), &flags));
-        assert!(code == Some(2) && said.contains(told), "{flag}: {said}");
+        assert!(code == Some(2) && said.contains(reported), "{flag}: {said}");
     }
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use linerate_analysis::net::view::{NetSearchEnd, NetView};
 use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
 use linerate_flows::FlowToken;
-use linerate_flows::session::{SESSION_BYTES, SessionAnswer, answered, asked};
-use linerate_wire::patience::{Heed, Patience};
-use linerate_wire::sealed::Sealed;
+use linerate_flows::session_handshake::{SESSION_BYTES, SessionAnswer, answered, attach_request};
+use linerate_wire::anonymous_tls::AnonymousTls;
+use linerate_wire::deadline::{CancelToken, Deadline};
 use tempfile::{TempDir, tempdir};
 
 use crate::running::agents::kill;
@@ -88,17 +88,17 @@ fn output(mut command: Command) -> (Option<i32>, String, Output) {
 #[test]
 fn who_has_the_token_measures_and_who_has_another_is_refused_in_one_line() {
     let (serving, place) = (Serving::start(""), tempdir().expect("a folder"));
-    let (code, told, _) = output(serving.comes(&place, &"0".repeat(64), SHORT));
-    assert_eq!(code, Some(3), "{told}");
+    let (code, reported, _) = output(serving.comes(&place, &"0".repeat(64), SHORT));
+    assert_eq!(code, Some(3), "{reported}");
     let why = format!("error: 127.0.0.1: what serves at {} refuses this token; ", serving.address);
-    assert!(told.starts_with(&why) && told.lines().count() == 1, "{told}");
+    assert!(reported.starts_with(&why) && reported.lines().count() == 1, "{reported}");
     assert_eq!(files_below(place.path()), Vec::<String>::new(), "nothing was measured");
 
-    let (code, told, measured) = output(serving.comes(&place, &serving.token, SHORT));
+    let (code, reported, measured) = output(serving.comes(&place, &serving.token, SHORT));
     assert_eq!(code, Some(0), "{}", shown(&measured));
     let view: NetView = serde_json::from_slice(&measured.stdout).expect("the report is JSON");
     let names: Vec<&str> = view.nodes.iter().map(|node| node.name.as_str()).collect();
-    assert_eq!((names.as_slice(), view.pairs.len()), (&["here", "127.0.0.1"][..], 2), "{told}");
+    assert_eq!((names.as_slice(), view.pairs.len()), (&["here", "127.0.0.1"][..], 2), "{reported}");
     assert!(view.pairs.iter().all(|pair| pair.per_s.is_some_and(|rate| rate.mean > 0.0)), "{:?}", view.pairs);
     for file in files_below(place.path()) {
         let bytes = fs::read(place.path().join(&file)).expect("a file");
@@ -112,8 +112,8 @@ fn who_has_the_token_measures_and_who_has_another_is_refused_in_one_line() {
     ] {
         let mut report = linerate();
         report.arg("report").arg(place.path().join("run")).args(["--format", "csv", "--fail-if", threshold]);
-        let (code, told, printed) = output(report);
-        assert!(code == Some(expected) && told.contains(part), "{threshold}: {told}");
+        let (code, reported, printed) = output(report);
+        assert!(code == Some(expected) && reported.contains(part), "{threshold}: {reported}");
         assert_eq!(printed.stdout.starts_with(b"from,to,"), expected != 2, "{threshold}");
     }
     let token = serving.token.clone();
@@ -129,7 +129,7 @@ fn who_has_the_token_measures_and_who_has_another_is_refused_in_one_line() {
 fn a_search_measures_each_number_beside_twice_as_many_and_its_folder_is_read_back() {
     let (serving, place) = (Serving::start(""), tempdir().expect("a folder"));
     let flags = "--streams search --max-rate 40Mb/s --duration 400ms --warmup 100ms --visits 2 --yes-load";
-    let (code, told, measured) = output(serving.comes(&place, &serving.token, flags));
+    let (code, reported, measured) = output(serving.comes(&place, &serving.token, flags));
     assert_eq!(code, Some(0), "{}", shown(&measured));
     let view: NetView = serde_json::from_slice(&measured.stdout).expect("the report is JSON");
     let numbers = &view.load.streams;
@@ -137,17 +137,26 @@ fn a_search_measures_each_number_beside_twice_as_many_and_its_folder_is_read_bac
     assert!(view.load.is_searched && numbers.len() < 9, "{numbers:?}");
     assert!(numbers.iter().enumerate().all(|(step, number)| *number == 1 << step), "{numbers:?}");
     assert_eq!(view.search_ended, Some(NetSearchEnd::MaxRate));
-    assert_eq!(view.visits as usize, (numbers.len() - 1) * 2 * 2 * 2, "two numbers, rounds and visits a step: {told}");
-    let of = |streams: u32| view.pairs.iter().filter(move |pair| pair.streams == streams).map(|pair| pair.visits);
+    assert_eq!(
+        view.visits as usize,
+        (numbers.len() - 1) * 2 * 2 * 2,
+        "two numbers, rounds and visits a step: {reported}"
+    );
+    let visits_with =
+        |streams: u32| view.pairs.iter().filter(move |pair| pair.streams == streams).map(|pair| pair.visits);
     let ends = [1, numbers[numbers.len() - 1]];
     for streams in numbers {
         let visits = if ends.contains(streams) { 2 } else { 4 };
-        assert!(of(*streams).eq([visits, visits]), "{streams} streams: {:?}", of(*streams).collect::<Vec<_>>());
+        assert!(
+            visits_with(*streams).eq([visits, visits]),
+            "{streams} streams: {:?}",
+            visits_with(*streams).collect::<Vec<_>>()
+        );
     }
     let mut report = linerate();
     report.arg("report").arg(place.path().join("run")).args(["--format", "json"]);
-    let (code, told, again) = output(report);
-    assert_eq!((code, serde_json::from_slice::<NetView>(&again.stdout).expect("JSON")), (Some(0), view), "{told}");
+    let (code, reported, again) = output(report);
+    assert_eq!((code, serde_json::from_slice::<NetView>(&again.stdout).expect("JSON")), (Some(0), view), "{reported}");
 }
 
 #[test]
@@ -158,8 +167,8 @@ fn a_token_may_be_in_a_file_of_both() {
     let serving = Serving::start(&format!("--token-file {}", file.display()));
     let mut command = serving.comes(&place, "", &format!("{SHORT} --token-file {}", file.display()));
     command.env_remove("LINERATE_NET_TOKEN");
-    let (code, told, _) = output(command);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, reported, _) = output(command);
+    assert_eq!(code, Some(0), "{reported}");
 }
 
 #[test]
@@ -184,14 +193,14 @@ fn what_cannot_be_is_told_before_anything_is_measured() {
         let mut command = linerate();
         command.env("LINERATE_NET_TOKEN", token).args(["net", host, "--yes-load", "-o"]);
         command.arg(place.path().join("run")).args(words(SHORT));
-        let (found, told, _) = output(command);
-        assert_eq!(found, Some(code), "{host}: {told}");
-        assert!(told.contains(part) && !told.contains(&serving.token), "{host}: {told}");
+        let (found, reported, _) = output(command);
+        assert_eq!(found, Some(code), "{host}: {reported}");
+        assert!(reported.contains(part) && !reported.contains(&serving.token), "{host}: {reported}");
     }
     let mut command = linerate();
     command.env_remove("LINERATE_NET_TOKEN").args(["net", &serving.address]);
-    let (code, told, _) = output(command);
-    assert!(code == Some(2) && told.contains("no token: set LINERATE_NET_TOKEN"), "{told}");
+    let (code, reported, _) = output(command);
+    assert!(code == Some(2) && reported.contains("no token: set LINERATE_NET_TOKEN"), "{reported}");
     assert_eq!(files_below(place.path()), Vec::<String>::new());
 }
 
@@ -199,12 +208,13 @@ fn what_cannot_be_is_told_before_anything_is_measured() {
 fn a_cap_is_held_by_who_serves() {
     let (serving, place) = (Serving::start("--max-rate 80Mb/s"), tempdir().expect("a folder"));
     let flags = "--streams 1 --duration 300ms --warmup 100ms --visits 1";
-    let (code, told, _) = output(serving.comes(&place, &serving.token, flags));
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("give --max-rate 80.0Mb/s"), "{told}");
+    let (code, reported, _) = output(serving.comes(&place, &serving.token, flags));
+    assert_eq!(code, Some(3), "{reported}");
+    assert!(reported.contains("give --max-rate 80.0Mb/s"), "{reported}");
     fs::remove_dir_all(place.path().join("run")).expect("a folder of a run without figures");
-    let (code, told, measured) = output(serving.comes(&place, &serving.token, &format!("{flags} --max-rate 80.0Mb/s")));
-    assert_eq!(code, Some(0), "{told}");
+    let (code, reported, measured) =
+        output(serving.comes(&place, &serving.token, &format!("{flags} --max-rate 80.0Mb/s")));
+    assert_eq!(code, Some(0), "{reported}");
     let view: NetView = serde_json::from_slice(&measured.stdout).expect("the report is JSON");
     assert!(view.pairs.iter().all(|pair| pair.per_s.is_some_and(|rate| rate.mean < 11e6)), "{:?}", view.pairs);
 }
@@ -217,8 +227,8 @@ fn one_is_served_at_a_time_and_told_when_it_ends() {
     let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     // The folder is there once both machines are met.
     eventually("the first one measures", || places[0].path().join("run").exists());
-    let (code, told, _) = output(serving.comes(&places[1], &serving.token, SHORT));
-    assert!(code == Some(3) && told.contains("measures with another machine"), "{code:?}: {told}");
+    let (code, reported, _) = output(serving.comes(&places[1], &serving.token, SHORT));
+    assert!(code == Some(3) && reported.contains("measures with another machine"), "{code:?}: {reported}");
     let (code, _) = serving.ended_by("TERM");
     assert_eq!(code, Some(0));
     let ended = first.wait_with_output().expect("it ends");
@@ -230,8 +240,8 @@ fn one_is_served_at_a_time_and_told_when_it_ends() {
 fn a_crowd_that_says_nothing_keeps_nobody_out() {
     let (serving, place) = (Serving::start(""), tempdir().expect("a folder"));
     let crowd: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(&serving.address).expect("it listens")).collect();
-    let (code, told, _) = output(serving.comes(&place, &serving.token, SHORT));
-    assert_eq!(code, Some(0), "{told}");
+    let (code, reported, _) = output(serving.comes(&place, &serving.token, SHORT));
+    assert_eq!(code, Some(0), "{reported}");
     drop(crowd);
 }
 
@@ -240,11 +250,11 @@ fn one_that_takes_no_answer_leaves_the_seat_to_the_next() {
     let (serving, place) = (Serving::start(""), tempdir().expect("a folder"));
     let token = FlowToken::from_hex(&serving.token).expect("a token");
     let socket = TcpStream::connect(&serving.address).expect("it listens");
-    let patience = Patience::new(Duration::from_secs(60), &Heed::Nothing);
-    let mut first = Sealed::connect(socket, patience).expect("it speaks TLS");
+    let patience = Deadline::new(Duration::from_secs(60), &CancelToken::Nothing);
+    let mut first = AnonymousTls::connect(socket, patience).expect("it speaks TLS");
     let channel = first.own().expect("it has shaken hands");
     let mut said = [0; SESSION_BYTES];
-    first.say(&asked(&token, &channel)).expect("it is taken");
+    first.say(&attach_request(&token, &channel)).expect("it is taken");
     first.hear(&mut said).expect("an answer");
     assert_eq!(answered(&token, &channel, &said), Some(SessionAnswer::Takes));
     let hello = ToAgent::Hello { protocol: PROTOCOL, token: "t".to_owned() };
@@ -256,11 +266,11 @@ fn one_that_takes_no_answer_leaves_the_seat_to_the_next() {
     }
     let until = Instant::now() + END;
     loop {
-        let (code, told, _) = output(serving.comes(&place, &serving.token, SHORT));
+        let (code, reported, _) = output(serving.comes(&place, &serving.token, SHORT));
         if code == Some(0) {
             break;
         }
-        assert!(told.contains("measures with another machine") && Instant::now() < until, "{code:?}: {told}");
+        assert!(reported.contains("measures with another machine") && Instant::now() < until, "{code:?}: {reported}");
     }
     drop(first);
 }

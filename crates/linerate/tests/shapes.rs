@@ -31,7 +31,7 @@ struct Judged {
 
 /// All visits of each folder: explained once for all tests, on every processor.
 static JUDGED: LazyLock<Vec<(PathBuf, Vec<Judged>)>> = LazyLock::new(|| {
-    let of = |folder: PathBuf| {
+    let explain_all = |folder: PathBuf| {
         let visits = kept(&folder).expect("kept figures");
         let (next, workers) = (AtomicUsize::new(0), std::thread::available_parallelism().map_or(2, usize::from));
         let work = || {
@@ -49,13 +49,13 @@ static JUDGED: LazyLock<Vec<(PathBuf, Vec<Judged>)>> = LazyLock::new(|| {
         all.sort_by_key(|(place, _)| *place);
         (folder, all.into_iter().map(|(_, judged)| judged).collect())
     };
-    folders().into_iter().map(of).collect()
+    folders().into_iter().map(explain_all).collect()
 });
 
 #[test]
 fn shapes_that_nothing_is_wrong_with_are_as_described() {
     for (folder, visits) in JUDGED.iter() {
-        let healthy: Vec<_> = visits.iter().filter(|of| of.visit.planted.is_empty()).collect();
+        let healthy: Vec<_> = visits.iter().filter(|explain_all| explain_all.visit.planted.is_empty()).collect();
         assert!(healthy.len() >= 18, "{}: {}", folder.display(), healthy.len());
         for Judged { visit, explanation, .. } in healthy {
             assert_eq!(rank(explanation, None), Some(1), "{}: {}", visit.name(), leaders(explanation));
@@ -66,7 +66,7 @@ fn shapes_that_nothing_is_wrong_with_are_as_described() {
 #[test]
 fn planted_causes_lead_or_are_second_in_most_visits() {
     for (folder, visits) in JUDGED.iter() {
-        let planted: Vec<_> = visits.iter().filter(|of| !of.visit.planted.is_empty()).collect();
+        let planted: Vec<_> = visits.iter().filter(|explain_all| !explain_all.visit.planted.is_empty()).collect();
         assert!(planted.len() >= 24, "{}: {}", folder.display(), planted.len());
         let mut late: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for Judged { visit, explanation, .. } in &planted {
@@ -78,8 +78,9 @@ fn planted_causes_lead_or_are_second_in_most_visits() {
         }
         // Seven of eight causes, each in most of its visits; and no more than a quarter of all visits is late: those to
         // the MTU, and one each to a link that receives slowly and one that loses packets, on a noisy day.
-        let of = |cause: &str| planted.iter().filter(|of| of.visit.planted == cause).count();
-        let lost = late.iter().filter(|(cause, late)| 2 * late.len() > of(cause)).count();
+        let planted_count =
+            |cause: &str| planted.iter().filter(|planted_count| planted_count.visit.planted == cause).count();
+        let lost = late.iter().filter(|(cause, late)| 2 * late.len() > planted_count(cause)).count();
         assert!(8 * lost <= late.len(), "{late:#?}");
         assert!(4 * late.values().map(Vec::len).sum::<usize>() <= planted.len(), "{late:#?}");
     }
@@ -92,7 +93,8 @@ const ONE_NODE: &str = "one-node-asked(one node)";
 fn a_load_on_one_node_leads_where_it_is_planted_and_nowhere_else() {
     for (_, visits) in JUDGED.iter() {
         for Judged { site, visit, explanation } in visits {
-            let leads = |of: &Explanation| of.survivors.first().is_some_and(|first| first.id == ONE_NODE);
+            let leads =
+                |explain_all: &Explanation| explain_all.survivors.first().is_some_and(|first| first.id == ONE_NODE);
             let reported = format!("{}: {}", visit.name(), leaders(explanation));
             assert_eq!(leads(explanation), cause_of(visit) == Some(Cause::OneNode), "{reported}");
             if !leads(explanation) {
@@ -126,9 +128,10 @@ const SHORT: [(&str, f64); 10] = [
 #[test]
 fn losses_on_a_link_are_named_though_short_measurements_hide_most_of_them() {
     let visits = kept(&folders()[0]).expect("kept figures");
-    let (site, visit) = visits.iter().find(|(_, of)| cause_of(of) == Some(Cause::Losses)).expect("a lossy link");
-    let of = |&(what, rate): &(&str, f64)| Figure { what: what.to_owned(), in_flight: 16, bytes_per_s: rate * 1e6 };
-    let short = Visit { figures: SHORT.iter().map(of).collect(), ..visit.clone() };
+    let (site, visit) =
+        visits.iter().find(|(_, explain_all)| cause_of(explain_all) == Some(Cause::Losses)).expect("a lossy link");
+    let figure = |&(what, rate): &(&str, f64)| Figure { what: what.to_owned(), in_flight: 16, bytes_per_s: rate * 1e6 };
+    let short = Visit { figures: SHORT.iter().map(figure).collect(), ..visit.clone() };
     let explanation = explained(site, &short, 16).expect("explain runs");
     assert!(rank(&explanation, Some(Cause::Losses)).is_some(), "{}", leaders(&explanation));
 }
@@ -170,11 +173,12 @@ fn the_curve_is_off_by_less_near_to_its_ceiling() {
 #[test]
 fn the_summary_has_a_row_for_each_visit() {
     for (folder, visits) in JUDGED.iter() {
-        let of = |_: &Path, visit: &Visit| {
-            let of = visits.iter().find(|of| of.visit.name() == visit.name());
-            Ok(of.ok_or("it is explained")?.explanation.clone())
+        let explanation_of_visit = |_: &Path, visit: &Visit| {
+            let explanation_of_visit =
+                visits.iter().find(|explanation_of_visit| explanation_of_visit.visit.name() == visit.name());
+            Ok(explanation_of_visit.ok_or("it is explained")?.explanation.clone())
         };
-        let text = summary(folder, of).expect("a summary");
+        let text = summary(folder, explanation_of_visit).expect("a summary");
         println!("{text}");
         let (_, explained) = text.split_once("## Explained").expect("its second part");
         let head = "| shape | planted | visit | place | leading | none of these |";

@@ -193,7 +193,7 @@ fn no_form_of_a_key_in_use_is_printed_at_any_place() {
 
 #[test]
 fn figures_names_of_fields_and_words_stay_whatever_the_keys_are() {
-    let of = |access: &str, secret: &str, line: &str| {
+    let output_with_keys = |access: &str, secret: &str, line: &str| {
         let mut command = linerate();
         command.envs([("AWS_ACCESS_KEY_ID", access), ("AWS_SECRET_ACCESS_KEY", secret)]);
         let output = command.args(line.split(' ')).output().unwrap();
@@ -208,7 +208,7 @@ fn figures_names_of_fields_and_words_stay_whatever_the_keys_are() {
     let started = manifest["started_unix_ms"].to_string();
     let json = format!("report {} --format json", run.display());
     let parsed = |text: String| serde_json::from_str::<serde_json::Value>(&text).expect("JSON");
-    let plain = parsed(of("short", "keys", &json));
+    let plain = parsed(output_with_keys("short", "keys", &json));
     for (access, secret) in [
         // Some of a figure, of the names of fields, or shorter than any key.
         (&started[..8], &*started),
@@ -217,13 +217,18 @@ fn figures_names_of_fields_and_words_stay_whatever_the_keys_are() {
         ("put", "measure"),
         ("n0000000", "\\u001b[31m"),
     ] {
-        assert_eq!(parsed(of(access, secret, &json)), plain, "{access} {secret}");
+        assert_eq!(parsed(output_with_keys(access, secret, &json)), plain, "{access} {secret}");
     }
     for line in ["completions bash", "man", "plan --example", "plan --schema"] {
-        assert_eq!(of("linerate", "description", line), of("short", "keys", line), "{line}");
+        assert_eq!(
+            output_with_keys("linerate", "description", line),
+            output_with_keys("short", "keys", line),
+            "{line}"
+        );
     }
     write_site(folder.path(), "minioadm");
-    let text = of("minioadmin", "minioadmin", &format!("plan {}/site.yaml --why", folder.path().display()));
+    let text =
+        output_with_keys("minioadmin", "minioadmin", &format!("plan {}/site.yaml --why", folder.path().display()));
     assert!(text.contains("minioadm"), "a part of a key is none: {text}");
 }
 

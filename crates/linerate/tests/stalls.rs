@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
 
-use linerate_analysis::open_loop::{Measuring, bound_figures};
+use linerate_analysis::open_loop::{OpenLoopInput, bound_figures};
 use linerate_record::histogram::{empty, encode};
 use linerate_record::load::Spacing;
 use linerate_record::run::{Interval, IntervalRow, Op, OpenInterval};
 use linerate_record::slo::LatencyBound;
-use linerate_wire::arrivals::{Arrivals, OpenLoopThread};
-use linerate_worlds::{Dice, Request, WORLDS, serve};
+use linerate_wire::open_loop::{Arrivals, OpenLoopThread};
+use linerate_worlds::{Request, SeededRng, WORLDS, serve};
 
 const MS: u64 = 1_000_000;
 const INTERVAL_MS: u64 = 100;
@@ -42,7 +42,7 @@ impl Driven {
         threads: u32,
         slots: usize,
         target: &linerate_worlds::WorldTarget,
-        dice: &mut Dice,
+        rng: &mut SeededRng,
     ) -> Self {
         let fresh = |thread| OpenLoopThread::new(arrivals, 0, (thread, threads), 11);
         let instants = |thread| {
@@ -54,7 +54,7 @@ impl Driven {
             (0..threads).flat_map(|t| instants(t).into_iter().map(move |ns| (ns, t as usize))).collect();
         due.sort_unstable();
         let of_target: Vec<u64> = due.iter().map(|d| d.0).collect();
-        let served = serve(&mut target.visit(dice), SERVERS, SERVICE_MS, &of_target, POINT_MS);
+        let served = serve(&mut target.visit(rng), SERVERS, SERVICE_MS, &of_target, POINT_MS);
         let mut sent = vec![Vec::new(); threads as usize];
         let mut under_way = vec![BinaryHeap::new(); threads as usize];
         for (Request { due_ns, ended_ns }, (_, thread)) in served.into_iter().zip(due) {
@@ -99,16 +99,16 @@ fn a_stall_at_any_phase_counts_every_request_that_it_made_wait_too_long_and_no_o
     let mut at_the_end = 0;
     for world in WORLDS.iter().filter(|w| ["stalls", "pauses", "slow phases"].contains(&w.name)) {
         for seed in 0..40 {
-            let mut dice = Dice::new(seed, 37);
-            let target = (world.draw)(&mut dice);
-            let spacing = if dice.happens(0.5) { Spacing::Constant } else { Spacing::Poisson };
-            let (threads, slots) = if dice.happens(0.5) { (1, SERVERS as usize) } else { (3, 1_000) };
-            let arrivals = Arrivals { per_s: dice.between(40.0, 240.0), spacing, point: 0, client: (0, 1) };
-            let mut driven = Driven::new(arrivals, threads, slots, &target, &mut dice);
+            let mut rng = SeededRng::new(seed, 37);
+            let target = (world.draw)(&mut rng);
+            let spacing = if rng.happens(0.5) { Spacing::Constant } else { Spacing::Poisson };
+            let (threads, slots) = if rng.happens(0.5) { (1, SERVERS as usize) } else { (3, 1_000) };
+            let arrivals = Arrivals { per_s: rng.between(40.0, 240.0), spacing, point: 0, client: (0, 1) };
+            let mut driven = Driven::new(arrivals, threads, slots, &target, &mut rng);
             let intervals: Vec<Interval> = (0..POINT_MS / INTERVAL_MS).map(|n| driven.interval(n)).collect();
             let measured: Vec<&Interval> = intervals.iter().collect();
             let at_random = spacing == Spacing::Poisson;
-            let of = Measuring { asked_per_s: arrivals.per_s, at_random, before: None, measured: &measured };
+            let of = OpenLoopInput { requested_per_s: arrivals.per_s, at_random, before: None, measured: &measured };
             let figures = bound_figures(bound, &of).expect("histograms are whole");
             let end_ns = POINT_MS * MS;
             let all = || driven.sent.iter().flatten();

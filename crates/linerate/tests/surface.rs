@@ -64,8 +64,8 @@ fn an_alias_of_mc_gives_host_keys_bucket_and_prefix() {
         let output = run(home.path(), &environment, &flags);
         assert!(output.status.success(), "{place} {environment:?}: {}", shown(&output));
         let run = view(&home.path().join("out")).run;
-        assert_eq!((run.asked.bucket.as_str(), &run.target.hosts[0]), ("some-bucket", &target.address), "{place}");
-        assert!(run.asked.prefix.starts_with("deep/er/linerate-"), "{place}: {}", run.asked.prefix);
+        assert_eq!((run.requested.bucket.as_str(), &run.target.hosts[0]), ("some-bucket", &target.address), "{place}");
+        assert!(run.requested.prefix.starts_with("deep/er/linerate-"), "{place}: {}", run.requested.prefix);
     }
 }
 
@@ -144,10 +144,13 @@ fn a_benchmark_file_of_warp_runs() {
     let flags = format!("--config {}/file.yml --duration 300ms --warmup 0s --no-ceiling", home.path().display());
     let output = run(home.path(), &[], &flags);
     assert!(output.status.success(), "{}", shown(&output));
-    let asked = view(&home.path().join("out")).run.asked;
-    let point = &asked.points[0];
-    assert_eq!((asked.points.len(), &*point.workload.to_string()), (1, "mixed get=60,put=40"));
-    assert_eq!((&*point.size.to_string(), point.concurrency, asked.objects, asked.duration_ms), ("1KiB", 3, 30, 300));
+    let requested = view(&home.path().join("out")).run.requested;
+    let point = &requested.points[0];
+    assert_eq!((requested.points.len(), &*point.workload.to_string()), (1, "mixed get=60,put=40"));
+    assert_eq!(
+        (&*point.size.to_string(), point.concurrency, requested.objects, requested.duration_ms),
+        ("1KiB", 3, 30, 300)
+    );
 }
 
 #[test]
@@ -345,8 +348,8 @@ fn get(address: &str, path: &str) -> String {
     let mut answer = String::new();
     if let Ok(mut stream) = TcpStream::connect(address) {
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time limit");
-        let asked = write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
-        let _ = asked.and_then(|()| stream.read_to_string(&mut answer));
+        let requested = write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        let _ = requested.and_then(|()| stream.read_to_string(&mut answer));
     }
     answer
 }

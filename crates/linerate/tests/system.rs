@@ -60,7 +60,7 @@ const RELEASED: [(&str, &[&str], Check); 2] = [
         &["make dist", "root", "unshare"],
         released::alone_in_an_empty_root,
     ),
-    ("released_files_tell_what_they_are_made_of", &["make dist"], released::told_by_their_parts),
+    ("released_files_tell_what_they_are_made_of", &["make dist"], released::reported_by_their_parts),
 ];
 
 fn main() {
@@ -103,7 +103,7 @@ fn run_checks() {
         trial("namespaces_the_server_behind_an_address_is_found", &["root", "ip"], audited::behind_an_address),
         trial("minio_is_found_and_what_does_not_reach_it_is_told", &["MinIO", "root", "ip", "unshare"], audited::found),
         trial("namespaces_consent_and_readings_of_the_nic", &["MinIO", "root", "ip", "curl"], namespaces),
-        trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], asked),
+        trial("namespaces_consent_is_asked_for_on_a_terminal", &["root", "ip", "script"], requested),
         trial("scopes_of_every_network_setting_are_as_said", &["root", "ip"], scopes::of_every_network_setting),
         trial("tune_in_a_namespace_and_back_byte_for_byte", &["root", "ip", "script"], tune::in_a_namespace),
         trial("tune_on_the_machine_and_back_byte_for_byte", &["root", "script"], tune::on_the_machine),
@@ -189,8 +189,8 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Chec
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
     let without = without.chain(looked_at::CHECKS).chain(read_only::CHECKS).chain(live_cost::CHECKS);
     let without = without.chain(fleet_changed::CHECKS).chain(fleet_moments::CHECKS);
-    let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
-    let machines = booted_fleet::is_asked_for().then_some(booted_fleet::CHECKS).into_iter().flatten();
+    let released = released::is_requested_for().then_some(RELEASED).into_iter().flatten();
+    let machines = booted_fleet::is_requested_for().then_some(booted_fleet::CHECKS).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
     let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS, OVER_NODES]);
     without.chain(released).chain(machines).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
@@ -293,7 +293,7 @@ fn bytes_equal() -> Result<(), Failed> {
     let sent = |op: Op| *view.sent.iter().find(|sent| sent.op == op).expect("requests of it");
     let (gets, puts) = (sent(Op::Get), sent(Op::Put));
     println!("{gets:?} {puts:?} {server:?}");
-    assert_eq!((gets.measured, puts.measured, puts.beside >= 50), (get.requests, put.requests, true));
+    assert_eq!((gets.measured, puts.measured, puts.alongside >= 50), (get.requests, put.requests, true));
     assert_eq!((gets.failed, puts.failed, puts.dropped), (0, 0, 0));
     assert_eq!((gets.total, puts.total), (server.gets, server.puts), "requests");
     assert_eq!((gets.bytes, puts.bytes), ((gets.total - gets.dropped) * SIZE, puts.total * SIZE));
@@ -468,7 +468,7 @@ fn namespaces() -> Result<(), Failed> {
     Ok(())
 }
 
-fn asked() -> Result<(), Failed> {
+fn requested() -> Result<(), Failed> {
     let spaces = Namespaces::make(None);
     let null = spaces.null_target();
     let out = tempdir()?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use linerate_record::shown::in_text;
+use linerate_record::sanitize::in_text;
 use tempfile::tempdir;
 
 use crate::running::{bench_view, files_below, linerate, serving, shown};
@@ -72,7 +72,7 @@ fn what_a_server_lists_drives_no_terminal() {
     let run = folder.path().join("run");
     let flags = "--target null --op put --obj.size 1000 --concurrent 2 --duration 400ms --warmup 100ms --no-ceiling";
     let view = bench_view(&run, flags);
-    let prefix = view.run.asked.prefix.clone();
+    let prefix = view.run.requested.prefix.clone();
     let manifest = fs::read_to_string(run.join("run.json")).unwrap();
     for (body, code) in [
         // A key is listed as it is: with references where XML knows the sign, raw where it does not mind.

@@ -4,7 +4,7 @@
 use std::net::{TcpListener, ToSocketAddrs as _};
 
 use linerate_record::finding::{FindingKind, Severity};
-use linerate_record::run::{Op, TargetKind, Worded};
+use linerate_record::run::{MaybeKnown, Op, TargetKind};
 use tempfile::tempdir;
 
 use crate::running;
@@ -203,7 +203,7 @@ fn local_addresses_are_recorded_and_refused_where_they_are_not_local() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 4 {SHORT}", target.address);
     let view = bench_view(&out.path().join("run"), &format!("{flags} --source 127.0.0.2,127.0.0.3"));
-    assert_eq!(view.run.asked.sources, ["127.0.0.2", "127.0.0.3"].map(Worded::read));
+    assert_eq!(view.run.requested.sources, ["127.0.0.2", "127.0.0.3"].map(MaybeKnown::read));
     assert_eq!(points(&view)[0].error_count(), 0);
     for (source, part) in
         [("192.0.2.7", "not an address of this machine"), ("no-such0", "interface"), ("::1", "family")]

@@ -6,10 +6,10 @@
 //! the body (two when it is signed).
 
 use linerate_record::load::Unique;
-use linerate_wire::chance::mix;
+use linerate_wire::rng::mix;
 use sha2::{Digest, Sha256};
 
-use crate::object::ObjectId;
+use crate::object_id::ObjectId;
 
 /// Length of the random pool. Bodies repeat with this period. It stays in a processor's second-level cache while it is
 /// sent over and over: from 64 MiB, which do not, sending costs half as much again.

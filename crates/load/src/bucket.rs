@@ -6,19 +6,19 @@
 mod call;
 mod deletion;
 mod errors;
-mod leftovers;
-mod pages;
+mod leftover_objects;
+mod listing_progress;
+mod paging;
 mod removal;
-mod samples;
-mod shown;
-mod sweeping;
+mod request_text;
+mod stored_samples;
+mod sweep;
 mod uploads;
 mod versions;
-mod written;
 
 use std::time::{Duration, Instant};
 
-use linerate_wire::patience::Heed;
+use linerate_wire::deadline::CancelToken;
 use linerate_wire::tls::{Negotiated, Stream};
 
 use crate::listing::{self, Page};
@@ -27,15 +27,15 @@ use call::{Answer, BucketCall};
 use deletion::Deletions;
 
 pub use deletion::Refusals;
-pub use errors::{BucketError, Lateness};
-pub use leftovers::{Leftover, is_of_run};
-pub use pages::Pages;
-pub use removal::{InBucket, Removal};
-pub use samples::Stored;
-pub use shown::{Looks, ShownSoFar};
-pub use sweeping::GoesOn;
-pub use versions::{DefaultLock, Keeping};
-pub use written::written;
+pub use errors::{BucketError, TimeLimit};
+pub use leftover_objects::{Leftover, is_of_run};
+pub use listing_progress::{ListingLooks, ListingProgress};
+pub use paging::Pages;
+pub use removal::{BucketContents, Removal};
+pub use request_text::written;
+pub use stored_samples::Stored;
+pub use sweep::ContinueCheck;
+pub use versions::{DefaultLock, Versioning};
 
 /// Keys per `DeleteObjects` call: S3's own limit.
 pub const DELETE_KEYS_MAX: usize = 1000;
@@ -55,7 +55,7 @@ const ABSENT_PAUSE: Duration = Duration::from_millis(300);
 
 /// What a listing still shows of a run that was to go.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct LeftObjects {
     /// Objects, versions or uploads.
     pub objects: u64,
     /// The sizes of objects together.
@@ -75,7 +75,7 @@ pub struct Bucket<'a> {
     session: &'a Session,
     host: usize,
     stream: Option<Stream>,
-    heed: Heed,
+    cancel: CancelToken,
     deletions: Deletions,
 }
 
@@ -85,16 +85,17 @@ impl<'a> Bucket<'a> {
     /// # Errors
     /// [`BucketError`], where there is no connection.
     pub fn connect(session: &'a Session, host: usize) -> Result<Self, BucketError> {
-        Self::connect_heeding(session, host, &Heed::Nothing)
+        Self::connect_heeding(session, host, &CancelToken::Nothing)
     }
 
     /// The same, with a flag that ends it and its calls before their time.
     ///
     /// # Errors
     /// [`BucketError`], where there is no connection.
-    pub fn connect_heeding(session: &'a Session, host: usize, heed: &Heed) -> Result<Self, BucketError> {
-        let mut bucket = Bucket { session, host, stream: None, heed: heed.clone(), deletions: Deletions::default() };
-        bucket.stream = Some(bucket.open(bucket.patience())?);
+    pub fn connect_heeding(session: &'a Session, host: usize, cancel: &CancelToken) -> Result<Self, BucketError> {
+        let mut bucket =
+            Bucket { session, host, stream: None, cancel: cancel.clone(), deletions: Deletions::default() };
+        bucket.stream = Some(bucket.open(bucket.deadline())?);
         Ok(bucket)
     }
 
@@ -103,22 +104,22 @@ impl<'a> Bucket<'a> {
     /// # Errors
     /// That of the last one tried.
     pub fn connect_any(session: &'a Session) -> Result<Self, BucketError> {
-        Self::connect_any_heeding(session, &Heed::Nothing)
+        Self::connect_any_heeding(session, &CancelToken::Nothing)
     }
 
     /// The same, with a flag that ends it and its calls before their time.
     ///
     /// # Errors
     /// That of the last one tried.
-    pub fn connect_any_heeding(session: &'a Session, heed: &Heed) -> Result<Self, BucketError> {
+    pub fn connect_any_heeding(session: &'a Session, cancel: &CancelToken) -> Result<Self, BucketError> {
         let begin = Instant::now();
-        let mut last = Bucket::connect_heeding(session, 0, heed);
+        let mut last = Bucket::connect_heeding(session, 0, cancel);
         for host in 1..session.hosts.len() {
             let over = matches!(last, Ok(_) | Err(BucketError::Stopped)) || begin.elapsed() > ANY_HOST_MAX;
             if over {
                 break;
             }
-            last = Bucket::connect_heeding(session, host, heed);
+            last = Bucket::connect_heeding(session, host, cancel);
         }
         last
     }
@@ -135,7 +136,7 @@ impl<'a> Bucket<'a> {
     pub fn negotiated(&self) -> Option<Negotiated> {
         match self.stream.as_ref()? {
             Stream::Plain(_) => None,
-            Stream::Tls(stream) => Negotiated::of(&stream.conn),
+            Stream::Tls(stream) => Negotiated::from_connection(&stream.conn),
         }
     }
 
@@ -146,12 +147,12 @@ impl<'a> Bucket<'a> {
     /// [`BucketError`], also where access is denied.
     pub fn exists(&mut self) -> Result<(bool, Option<String>), BucketError> {
         let names = vec![("list-type", "2"), ("max-keys", "1"), ("prefix", self.session.run_prefix.as_str())];
-        let query = leftovers::query(names);
+        let query = leftover_objects::query(names);
         let call = BucketCall {
             query: &query,
             ..BucketCall::new(format!("access to bucket {:?}", self.session.bucket), "GET")
         };
-        let answer = self.call_patiently(&call)?;
+        let answer = self.call_with_deadline(&call)?;
         // What servers in Go say in plain HTTP on a port that speaks TLS.
         if answer.status == 400 && String::from_utf8_lossy(&answer.body).contains("HTTPS server") {
             return Err(BucketError::NotHttp { host: self.authority(), why: "it is an HTTPS server".into() });
@@ -160,7 +161,7 @@ impl<'a> Bucket<'a> {
         if answer.status == 404 && answer.code().as_deref() == Some("NoSuchBucket") {
             return Ok((false, server));
         }
-        let own = |body: &[u8]| listing::objects(body)?.of(&self.session.bucket, Some(&self.session.run_prefix));
+        let own = |body: &[u8]| listing::objects(body)?.in_bucket(&self.session.bucket, Some(&self.session.run_prefix));
         page(answer, own).map(|_| (true, server))
     }
 
@@ -175,7 +176,7 @@ impl<'a> Bucket<'a> {
             if found.0 {
                 return Ok(found);
             }
-            self.rest(ABSENT_PAUSE)?;
+            self.pause(ABSENT_PAUSE)?;
         }
         self.exists()
     }
@@ -231,8 +232,8 @@ impl<'a> Bucket<'a> {
         let mut names = vec![("list-type", "2"), ("max-keys", "1000"), ("prefix", prefix)];
         names.extend(token.map(|token| ("continuation-token", token.as_str())));
         let session = self.session;
-        let own = |body: &[u8]| listing::objects(body)?.of(&session.bucket, Some(prefix));
-        self.page(&leftovers::query(names), &format!("listing {prefix:?}"), own)
+        let own = |body: &[u8]| listing::objects(body)?.in_bucket(&session.bucket, Some(prefix));
+        self.page(&leftover_objects::query(names), &format!("listing {prefix:?}"), own)
     }
 
     fn page<T>(
@@ -242,12 +243,12 @@ impl<'a> Bucket<'a> {
         parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Result<T, BucketError> {
         let call = BucketCall { query, ..BucketCall::new(what, "GET") };
-        page(self.call_patiently(&call)?, parse)
+        page(self.call_with_deadline(&call)?, parse)
     }
 }
 
 /// A page of a listing.
 fn page<T>(answer: Answer, parse: impl FnOnce(&[u8]) -> Result<T, String>) -> Result<T, BucketError> {
     let answer = answer.ok()?;
-    parse(&answer.body).map_err(|why| BucketError::Answer { call: answer.asked, why })
+    parse(&answer.body).map_err(|why| BucketError::Answer { call: answer.requested, why })
 }

@@ -6,7 +6,7 @@
 //! of connections allow.
 
 mod exchange;
-mod listed;
+mod list_reply;
 mod verdict;
 
 use std::io::IoSlice;
@@ -14,20 +14,20 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use linerate_record::run::Op;
-use linerate_wire::channel::{Sent, Wire};
 use linerate_wire::response::{self, BodyFraming, Malformed};
+use linerate_wire::tls_channel::{Sent, TlsBuffers};
 use linerate_wire::transport::{ClientTransport, LOW_WATER_MAX_BYTES, dial, why_unconnected};
 use rustix::io::Errno;
 
 use crate::body::{Bodies, CHUNK_BYTES, POOL_BYTES};
-use crate::failure::RequestFailure;
-use crate::request::Outgoing;
+use crate::request::BodyHeaders;
+use crate::request_failure::RequestFailure;
 use crate::streaming::{ChunkStream, Piece, STREAM_PIECES_MAX};
 use crate::tls::Tls;
 
 pub(crate) use exchange::Exchange;
-use exchange::{Against, OtherBody, look_at};
-pub(crate) use listed::ExpectedListing;
+use exchange::{ExpectedBody, OtherBody, look_at};
+pub(crate) use list_reply::ExpectedListing;
 use verdict::verdict;
 
 /// Most bytes asked for while a head is awaited: a head and a small body, in one call.
@@ -53,7 +53,7 @@ pub(crate) struct Buffers {
     /// Body bytes that had to be made.
     made: Vec<u8>,
     /// Records of TLS.
-    wire: Wire,
+    wire: TlsBuffers,
     /// What listings are held against.
     expected: ExpectedListing,
 }
@@ -67,7 +67,7 @@ impl Buffers {
             low_water_max,
             head: Vec::with_capacity(2 << 10),
             made: vec![0; 256 << 10],
-            wire: Wire::default(),
+            wire: TlsBuffers::default(),
             expected,
         }
     }
@@ -120,7 +120,7 @@ pub(crate) struct Connection {
     /// A response's head that came in parts.
     partial: Vec<u8>,
     /// What is seen of a response's body that is no object's.
-    beside: OtherBody,
+    alongside: OtherBody,
     /// The body on its way, where it goes out in chunks; made with the first one.
     stream: Option<Box<ChunkStream>>,
 }
@@ -150,7 +150,7 @@ impl Connection {
             exchange,
             unsent: Vec::new(),
             partial: Vec::new(),
-            beside: OtherBody::default(),
+            alongside: OtherBody::default(),
             stream: None,
         })
     }
@@ -200,7 +200,7 @@ impl Connection {
     }
 
     /// Sends the head in `buffers.head` and as much of the body as fits.
-    pub(crate) fn start(&mut self, outgoing: Outgoing, bodies: &Bodies, buffers: &mut Buffers) -> ExchangeProgress {
+    pub(crate) fn start(&mut self, outgoing: BodyHeaders, bodies: &Bodies, buffers: &mut Buffers) -> ExchangeProgress {
         self.phase = Phase::Sending;
         self.exchange.layout = outgoing.layout;
         if outgoing.layout.is_chunked() {
@@ -208,7 +208,7 @@ impl Connection {
         }
         self.unsent.clear();
         self.partial.clear();
-        self.beside.begin(self.exchange.ask.op);
+        self.alongside.begin(self.exchange.request_spec.op);
         let head = std::mem::take(&mut buffers.head);
         let sent = self.send_once(&head, bodies, buffers);
         let progress = match sent {
@@ -274,8 +274,8 @@ impl Connection {
         let mut pieces = [IoSlice::new(&[]); N];
         pieces[0] = IoSlice::new(head);
         let mut count = 1;
-        let Exchange { ask, layout, sent, .. } = &self.exchange;
-        match (ask.body(), self.stream.as_deref_mut()) {
+        let Exchange { request_spec, layout, sent, .. } = &self.exchange;
+        match (request_spec.body(), self.stream.as_deref_mut()) {
             (Some(span), Some(stream)) if layout.is_chunked() => {
                 let mut chunks = [Piece::Made { start: 0, end: 0 }; N];
                 let most = &mut chunks[1..];
@@ -354,7 +354,7 @@ impl Connection {
         let partial = std::mem::take(&mut self.partial);
         let mut bytes = if assembled { &partial[..] } else { &buffers.input[..n] };
         let progress = loop {
-            match response::head(bytes, self.exchange.ask.op == Op::Stat) {
+            match response::head(bytes, self.exchange.request_spec.op == Op::Stat) {
                 Err(why) => {
                     break Some(ExchangeProgress::Failed { why: RequestFailure::Malformed(why), reusable: false });
                 }
@@ -367,7 +367,7 @@ impl Connection {
                     self.exchange.begin_reply(&head, &bytes[..head.head_bytes]);
                     let early = self.phase == Phase::Sending;
                     self.phase = Phase::Body;
-                    let against = Against { bodies, expected: &buffers.expected };
+                    let against = ExpectedBody { bodies, expected: &buffers.expected };
                     break self.take_body(&bytes[head.head_bytes..], early, against, buffers.low_water_max);
                 }
             }
@@ -388,11 +388,11 @@ impl Connection {
             }
             let of_body = left.min(n as u64);
             self.exchange.received += of_body;
-            let against = Against { bodies, expected: &buffers.expected };
+            let against = ExpectedBody { bodies, expected: &buffers.expected };
             return Ok(Some(self.after_body(n - of_body as usize, against, buffers.low_water_max)));
         }
         let n = self.transport.read(&mut buffers.input, usize::MAX, &mut buffers.wire)?;
-        let against = Against { bodies, expected: &buffers.expected };
+        let against = ExpectedBody { bodies, expected: &buffers.expected };
         if n == 0 {
             let whole = self.exchange.framing == BodyFraming::UntilClose && self.transport.ended_by_peer();
             let closed = ExchangeProgress::Failed { why: RequestFailure::Closed, reusable: false };
@@ -406,23 +406,23 @@ impl Connection {
         &mut self,
         bytes: &[u8],
         early: bool,
-        against: Against<'_>,
+        against: ExpectedBody<'_>,
         low_water_max: u64,
     ) -> Option<ExchangeProgress> {
-        let (exchange, beside) = (&mut self.exchange, &mut self.beside);
+        let (exchange, alongside) = (&mut self.exchange, &mut self.alongside);
         let taken = match exchange.framing {
             BodyFraming::Length(length) => {
                 let n = (length - exchange.received).min(bytes.len() as u64) as usize;
-                look_at(exchange, &bytes[..n], against, beside);
+                look_at(exchange, &bytes[..n], against, alongside);
                 n
             }
             BodyFraming::UntilClose => {
-                look_at(exchange, bytes, against, beside);
+                look_at(exchange, bytes, against, alongside);
                 bytes.len()
             }
             BodyFraming::Chunked => {
                 let mut chunks = exchange.chunks;
-                match chunks.take(bytes, |data| look_at(exchange, data, against, beside)) {
+                match chunks.take(bytes, |data| look_at(exchange, data, against, alongside)) {
                     Ok(n) => {
                         exchange.chunks = chunks;
                         n
@@ -439,7 +439,7 @@ impl Connection {
     }
 
     /// What follows once body bytes were taken; `surplus` bytes came after the body.
-    fn after_body(&mut self, surplus: usize, against: Against<'_>, low_water_max: u64) -> ExchangeProgress {
+    fn after_body(&mut self, surplus: usize, against: ExpectedBody<'_>, low_water_max: u64) -> ExchangeProgress {
         if self.exchange.is_too_long() {
             // Not read to its end, which may never come.
             return ExchangeProgress::Failed { why: RequestFailure::LongBody, reusable: false };
@@ -464,20 +464,20 @@ impl Connection {
     }
 
     /// The response is whole: what does it say?
-    fn finish(&mut self, surplus: usize, against: Against<'_>) -> ExchangeProgress {
+    fn finish(&mut self, surplus: usize, against: ExpectedBody<'_>) -> ExchangeProgress {
         self.transport.set_low_water(1);
         let exchange = &self.exchange;
         let lives = self.transport.low_water() == 1 && !self.transport.has_ended();
         let reusable = exchange.keep_alive && surplus == 0 && lives;
         let fail = |why| ExchangeProgress::Failed { why, reusable };
         if surplus > 0 {
-            let whole = exchange.ask.op == Op::Get && exchange.status == exchange.expected_status();
+            let whole = exchange.request_spec.op == Op::Get && exchange.status == exchange.expected_status();
             return fail(if whole { RequestFailure::LongBody } else { RequestFailure::Malformed(Malformed::Surplus) });
         }
-        if let Err(why) = verdict(exchange, &self.beside, against.expected) {
+        if let Err(why) = verdict(exchange, &self.alongside, against.expected) {
             return ExchangeProgress::Failed { reusable: reusable && why != RequestFailure::EarlyReply, why };
         }
-        let bytes = match exchange.ask.op {
+        let bytes = match exchange.request_spec.op {
             Op::Get => exchange.received,
             Op::Put | Op::Part => exchange.body_sent(),
             Op::Stat | Op::Delete | Op::List | Op::Multipart => 0,

@@ -97,7 +97,7 @@ pub enum HostsError {
 
 /// Hosts as they were named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedHosts {
     /// `host:port` of each.
     pub authorities: Vec<String>,
     /// Whether TLS is spoken with them.
@@ -110,7 +110,7 @@ pub struct Named {
 ///
 /// # Errors
 /// [`HostsError`], quoting the entry at fault.
-pub fn parse(text: &str, tls: bool, read: Read) -> Result<Named, HostsError> {
+pub fn parse(text: &str, tls: bool, read: Read) -> Result<NamedHosts, HostsError> {
     require_no_keys(text)?;
     let mut hosts = Vec::new();
     for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
@@ -133,7 +133,7 @@ pub fn parse(text: &str, tls: bool, read: Read) -> Result<Named, HostsError> {
     }
     let tls = tls || hosts[0].starts_with("https://");
     let authorities = hosts.iter().map(|h| authority(h, tls)).collect::<Result<_, _>>()?;
-    Ok(Named { authorities, tls })
+    Ok(NamedHosts { authorities, tls })
 }
 
 /// Largest file of hosts: each line of those that there can be, and comments.
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn addresses_and_localhost_are_known_without_a_name_server() {
-        for (authority, is_asked) in [
+        for (authority, is_requested) in [
             ("127.0.0.1:9000", false),
             ("[::1]:80", false),
             ("LocalHost:9000", false),
@@ -447,7 +447,7 @@ mod tests {
             ("127.1:9000", true),
             ("minio-1:9000", true),
         ] {
-            assert_eq!(needs_look_up(authority), is_asked, "{authority}");
+            assert_eq!(needs_look_up(authority), is_requested, "{authority}");
         }
     }
 

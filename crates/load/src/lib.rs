@@ -4,29 +4,29 @@
 //! interval. Threads share nothing but a stop flag; each has its own `epoll`, connections, buffers and counters.
 //! Nothing here judges, and nothing here reads the machine.
 
-mod ask;
 pub mod body;
 pub mod bucket;
-mod choice;
 mod connection;
-pub mod document;
-pub mod failure;
 pub mod hosts;
 mod ledger;
 pub mod listing;
+pub mod local_target;
 pub mod multipart;
 pub mod naming;
-pub mod object;
+pub mod object_id;
+pub mod object_size;
 pub mod point;
 mod request;
+mod request_choice;
+pub mod request_failure;
+mod request_spec;
 mod retry;
 pub mod session;
 pub mod sigv4;
-pub mod sizes;
 mod streaming;
 mod tally;
-pub mod target;
 #[cfg(test)]
 mod test_session;
 pub mod tls;
 mod worker;
+pub mod xml;

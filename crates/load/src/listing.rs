@@ -1,7 +1,7 @@
 //! What a bucket lists: objects, versions of objects, uploads that were begun; a page of XML each.
 
-use crate::document::{self, walk};
 use crate::session::Existing;
+use crate::xml::{self, walk};
 
 /// One page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl<T, Next> Page<T, Next> {
     ///
     /// # Errors
     /// What it is of instead.
-    pub fn of(self, bucket: &str, prefix: Option<&str>) -> Result<Self, String> {
+    pub fn in_bucket(self, bucket: &str, prefix: Option<&str>) -> Result<Self, String> {
         let (of_bucket, of_prefix) = &self.of;
         if let Some(other) = of_bucket.as_ref().filter(|other| *other != bucket) {
             return Err(format!("it lists bucket {other:.80?}"));
@@ -44,14 +44,14 @@ pub struct Marker {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
     /// Its key and its own id, which is `null` where the bucket keeps no versions.
-    pub of: Identified,
+    pub of: KeyVersion,
     /// Whether it is what a listing of objects shows: an object, below no delete marker.
     pub is_object: bool,
 }
 
 /// A version of an object, a delete marker, or an upload that was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identified {
+pub struct KeyVersion {
     /// Key.
     pub key: String,
     /// Version or upload.
@@ -65,7 +65,7 @@ pub struct Identified {
 pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
     let mut entries = Vec::new();
     let (mut key, mut size_bytes, mut truncated, mut token) = (None::<String>, 0u64, false, None);
-    let mut of = (None, None);
+    let mut bucket_and_prefix = (None, None);
     walk(body, &["ListBucketResult"], |parent, name, text| {
         match (parent, name) {
             (Some("Contents"), "Key") => key = Some(std::mem::take(text)),
@@ -76,8 +76,8 @@ pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
                 let key = key.take().ok_or("an object without a key")?;
                 entries.push(Existing { key, size_bytes });
             }
-            (Some("ListBucketResult"), "Name") => of.0 = Some(std::mem::take(text)),
-            (Some("ListBucketResult"), "Prefix") => of.1 = Some(std::mem::take(text)),
+            (Some("ListBucketResult"), "Name") => bucket_and_prefix.0 = Some(std::mem::take(text)),
+            (Some("ListBucketResult"), "Prefix") => bucket_and_prefix.1 = Some(std::mem::take(text)),
             (_, "IsTruncated") => truncated = goes_on(text)?,
             (_, "NextContinuationToken") => token = Some(std::mem::take(text)),
             _ => {}
@@ -85,7 +85,7 @@ pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
         Ok(())
     })?;
     let token = token.filter(|token| !token.is_empty());
-    Ok(Page { entries, next: following(truncated, token)?, of })
+    Ok(Page { entries, next: following(truncated, token)?, of: bucket_and_prefix })
 }
 
 /// A page of `ListObjectVersions`: versions and delete markers.
@@ -100,7 +100,7 @@ pub fn versions(body: &[u8]) -> Result<Page<Version, Marker>, String> {
 ///
 /// # Errors
 /// What about it is no such page.
-pub fn uploads(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
+pub fn uploads(body: &[u8]) -> Result<Page<KeyVersion, Marker>, String> {
     let page = identified(body, &["ListMultipartUploadsResult"], &["Upload"], ["UploadId", "NextUploadIdMarker"])?;
     Ok(Page { entries: page.entries.into_iter().map(|upload| upload.of).collect(), next: page.next, of: page.of })
 }
@@ -109,7 +109,7 @@ pub fn uploads(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
 const VERSIONS: &[&str] = &["ListVersionsResult", "ListBucketVersionsResult"];
 
 fn goes_on(text: &str) -> Result<bool, String> {
-    document::boolean(text.as_bytes()).ok_or_else(|| format!("IsTruncated is neither true nor false: {text:?}"))
+    xml::boolean(text.as_bytes()).ok_or_else(|| format!("IsTruncated is neither true nor false: {text:?}"))
 }
 
 /// Where the next page begins. A listing that says that it goes on, and not where, is not known to be whole.
@@ -130,16 +130,16 @@ fn identified(
     let mut entries = Vec::<Version>::new();
     let mut is_latest = None;
     let (mut key, mut id, mut truncated, mut next) = (None::<String>, None::<String>, false, Marker::default());
-    let mut of = (None, None);
+    let mut bucket_and_prefix = (None, None);
     walk(body, roots, |parent, name, text| {
         let within = |names: &[&str]| parent.is_some_and(|parent| names.contains(&parent));
         let inside = within(entry);
         match name {
-            "Name" | "Bucket" if within(roots) => of.0 = Some(std::mem::take(text)),
-            "Prefix" if within(roots) => of.1 = Some(std::mem::take(text)),
+            "Name" | "Bucket" if within(roots) => bucket_and_prefix.0 = Some(std::mem::take(text)),
+            "Prefix" if within(roots) => bucket_and_prefix.1 = Some(std::mem::take(text)),
             "Key" if inside => key = Some(std::mem::take(text)),
             _ if inside && name == id_name => id = Some(std::mem::take(text)),
-            "IsLatest" if inside => is_latest = document::boolean(text.as_bytes()),
+            "IsLatest" if inside => is_latest = xml::boolean(text.as_bytes()),
             _ if entry.contains(&name) => {
                 let (Some(key), Some(id)) = (key.take(), id.take()) else {
                     return Err(format!("an entry {name} without Key or {id_name}"));
@@ -147,7 +147,7 @@ fn identified(
                 // The versions of a key follow each other, the latest first.
                 let is_first = entries.last().is_none_or(|before| before.of.key != key);
                 let is_object = name != "DeleteMarker" && is_latest.take().unwrap_or(is_first);
-                entries.push(Version { of: Identified { key, id }, is_object });
+                entries.push(Version { of: KeyVersion { key, id }, is_object });
             }
             "IsTruncated" => truncated = goes_on(text)?,
             "NextKeyMarker" => next.key = std::mem::take(text),
@@ -157,7 +157,7 @@ fn identified(
         Ok(())
     })?;
     let next = following(truncated, (next != Marker::default()).then_some(next))?;
-    Ok(Page { entries, next, of })
+    Ok(Page { entries, next, of: bucket_and_prefix })
 }
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
             b"<m:ListMultipartUploadsResult xmlns:m='u'><m:Upload><Key>a/b</Key><UploadId>u</UploadId></m:Upload>
             <IsTruncated>false</IsTruncated><NextKeyMarker>k</NextKeyMarker></m:ListMultipartUploadsResult>";
         let page = uploads(body).unwrap();
-        assert_eq!(page.entries, [Identified { key: "a/b".into(), id: "u".into() }]);
+        assert_eq!(page.entries, [KeyVersion { key: "a/b".into(), id: "u".into() }]);
         assert_eq!(page.next, None);
     }
 
@@ -257,15 +257,15 @@ mod tests {
         let listed = |bucket: &str, prefix: &str| {
             let of_objects = objects(format!("<ListBucketResult>{inner}</ListBucketResult>").as_bytes()).unwrap();
             let of_versions = versions(format!("<ListVersionsResult>{inner}</ListVersionsResult>").as_bytes()).unwrap();
-            let reported = of_objects.of(bucket, Some(prefix)).map(|_| ());
-            assert_eq!(reported, of_versions.of(bucket, Some(prefix)).map(|_| ()));
+            let reported = of_objects.in_bucket(bucket, Some(prefix)).map(|_| ());
+            assert_eq!(reported, of_versions.in_bucket(bucket, Some(prefix)).map(|_| ()));
             reported
         };
         assert_eq!(listed("b", "p/&"), Ok(()));
         assert!(listed("c", "p/&").unwrap_err().contains("bucket \"b\""));
         assert!(listed("b", "p/").unwrap_err().contains("prefix \"p/&\""));
         let page = uploads(b"<ListMultipartUploadsResult><Bucket>c</Bucket></ListMultipartUploadsResult>").unwrap();
-        assert!(page.clone().of("c", None).is_ok() && page.of("b", None).is_err());
+        assert!(page.clone().in_bucket("c", None).is_ok() && page.in_bucket("b", None).is_err());
     }
 
     #[test]

@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 
 use linerate_record::run::Op;
 
-use crate::ask::{Ask, ByteRange, Subject, UploadCall, UploadStep};
-use crate::document::{error_code, root, walk};
-use crate::failure::{RequestFailure, beginning};
 use crate::ledger::Ledger;
-use crate::object::ObjectId;
-use crate::retry::Since;
+use crate::object_id::ObjectId;
+use crate::request_failure::{RequestFailure, beginning};
+use crate::request_spec::{ByteRange, RequestSpec, Subject, UploadCall, UploadStep};
+use crate::retry::FirstAttempt;
 use crate::sigv4::push_encoded_query;
+use crate::xml::{error_code, root, walk};
 
 /// Smallest part but the last that S3 takes: 5 MiB.
 pub const PART_BYTES_MIN: u64 = 5 << 20;
@@ -39,7 +39,7 @@ pub struct Parts {
 impl Parts {
     /// How many an object has; an empty one has one.
     #[must_use]
-    pub const fn of(self, size_bytes: u64) -> u64 {
+    pub const fn count_for(self, size_bytes: u64) -> u64 {
         let parts = size_bytes.div_ceil(if self.bytes == 0 { 1 } else { self.bytes });
         if parts == 0 { 1 } else { parts }
     }
@@ -47,7 +47,7 @@ impl Parts {
 
 /// An upload that was neither completed nor aborted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct UnfinishedUpload {
     /// Its object.
     pub id: ObjectId,
     /// The object's size.
@@ -86,9 +86,9 @@ fn upload_id(reply: &[u8]) -> Option<String> {
 
 /// An upload that has ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Completed {
+pub(crate) struct CompletedUpload {
     pub(crate) size_bytes: u64,
-    pub(crate) since: Since,
+    pub(crate) since: FirstAttempt,
 }
 
 /// The uploads of one thread.
@@ -98,7 +98,7 @@ pub(crate) struct Uploads {
     free: Vec<u32>,
     /// Uploads of which a request could start now.
     ready: VecDeque<u32>,
-    lost: Vec<Unfinished>,
+    lost: Vec<UnfinishedUpload>,
     /// Uploads that may linger, beyond those remembered.
     forgotten: u64,
 }
@@ -107,7 +107,7 @@ struct Upload {
     id: ObjectId,
     size_bytes: u64,
     host: u32,
-    since: Since,
+    since: FirstAttempt,
     state: State,
     in_flight: u32,
     /// Those of them that were started, and do not wait for their turn under a cap.
@@ -167,7 +167,7 @@ impl Upload {
         }
     }
 
-    fn ask(&self, upload: u32, step: UploadStep, parts: Parts) -> Ask {
+    fn request_spec(&self, upload: u32, step: UploadStep, parts: Parts) -> RequestSpec {
         let range = match step {
             UploadStep::Part(number) => {
                 let start = u64::from(number - 1) * parts.bytes;
@@ -175,7 +175,7 @@ impl Upload {
             }
             _ => None,
         };
-        Ask {
+        RequestSpec {
             op: if range.is_some() { Op::Part } else { Op::Multipart },
             subject: Subject::Own { id: self.id, size_bytes: self.size_bytes },
             range,
@@ -184,9 +184,9 @@ impl Upload {
         }
     }
 
-    fn unfinished(&self) -> Unfinished {
+    fn unfinished(&self) -> UnfinishedUpload {
         let upload_id = (!self.upload_id.is_empty()).then(|| self.upload_id.clone());
-        Unfinished { id: self.id, size_bytes: self.size_bytes, upload_id }
+        UnfinishedUpload { id: self.id, size_bytes: self.size_bytes, upload_id }
     }
 }
 
@@ -223,12 +223,12 @@ impl Uploads {
     }
 
     /// The next request of an upload that is under way, the oldest that waits first.
-    pub(crate) fn next(&mut self) -> Option<Ask> {
+    pub(crate) fn next(&mut self) -> Option<RequestSpec> {
         while let Some(&number) = self.ready.front() {
             if let Some(upload) = self.open[number as usize].as_mut() {
                 if let Some(step) = upload.next(self.parts) {
                     upload.take(step);
-                    return Some(upload.ask(number, step, self.parts));
+                    return Some(upload.request_spec(number, step, self.parts));
                 }
                 upload.queued = false;
             }
@@ -238,7 +238,7 @@ impl Uploads {
     }
 
     /// Takes up a new object; returns the request that creates its upload.
-    pub(crate) fn begin(&mut self, id: ObjectId, size_bytes: u64, host: u32, since: Since) -> Ask {
+    pub(crate) fn begin(&mut self, id: ObjectId, size_bytes: u64, host: u32, since: FirstAttempt) -> RequestSpec {
         let number = self.free.pop().unwrap_or_else(|| {
             self.open.push(None);
             (self.open.len() - 1) as u32
@@ -256,14 +256,14 @@ impl Uploads {
             queued: false,
             upload_id: String::new(),
             encoded_id: Vec::new(),
-            sent: vec![Sent::default(); self.parts.of(size_bytes) as usize],
+            sent: vec![Sent::default(); self.parts.count_for(size_bytes) as usize],
             document: Vec::new(),
             moved: Ledger::default(),
         };
         upload.take(UploadStep::Create);
-        let ask = upload.ask(number, UploadStep::Create, self.parts);
+        let request_spec = upload.request_spec(number, UploadStep::Create, self.parts);
         self.open[number as usize] = Some(upload);
-        ask
+        request_spec
     }
 
     /// What a call needs beside its object: the upload's id, encoded, and the document that it sends.
@@ -283,7 +283,7 @@ impl Uploads {
     }
 
     /// Uploads that have neither ended nor failed: their hosts, when they began, and the bytes that intervals count.
-    pub(crate) fn under_way(&self) -> impl Iterator<Item = (u32, Since, &Ledger)> {
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = (u32, FirstAttempt, &Ledger)> {
         let lives = |upload: &&Upload| !matches!(upload.state, State::Failed | State::Aborting);
         self.open.iter().flatten().filter(lives).map(|upload| (upload.host, upload.since, &upload.moved))
     }
@@ -306,7 +306,12 @@ impl Uploads {
     }
 
     /// Notes a call that succeeded; returns the upload where that was its last.
-    pub(crate) fn succeeded(&mut self, call: UploadCall, reply: &[u8], checksum: Option<[u8; 8]>) -> Option<Completed> {
+    pub(crate) fn succeeded(
+        &mut self,
+        call: UploadCall,
+        reply: &[u8],
+        checksum: Option<[u8; 8]>,
+    ) -> Option<CompletedUpload> {
         let upload = self.open[call.upload as usize].as_mut()?;
         upload.in_flight -= 1;
         match call.step {
@@ -320,7 +325,7 @@ impl Uploads {
                 upload.sent[number as usize - 1] = Sent { etag, checksum };
             }
             UploadStep::Complete => {
-                let completed = Completed { size_bytes: upload.size_bytes, since: upload.since };
+                let completed = CompletedUpload { size_bytes: upload.size_bytes, since: upload.since };
                 self.remove(call.upload);
                 return Some(completed);
             }
@@ -336,7 +341,7 @@ impl Uploads {
 
     /// Notes a call that failed; `settled` where the target said so itself. Returns, for an upload that fails by it,
     /// when it began, and the body bytes that were counted for it.
-    pub(crate) fn failed(&mut self, call: UploadCall, settled: bool) -> Option<(Since, Ledger)> {
+    pub(crate) fn failed(&mut self, call: UploadCall, settled: bool) -> Option<(FirstAttempt, Ledger)> {
         let upload = self.open[call.upload as usize].as_mut()?;
         upload.in_flight -= 1;
         let before = upload.state;
@@ -370,7 +375,7 @@ impl Uploads {
     }
 
     /// Uploads that may be at the target, for the end; and how many more there may be.
-    pub(crate) fn take_unfinished(&mut self) -> (Vec<Unfinished>, u64) {
+    pub(crate) fn take_unfinished(&mut self) -> (Vec<UnfinishedUpload>, u64) {
         let open = self.open.drain(..).flatten().map(|upload| upload.unfinished());
         let mut unfinished = std::mem::take(&mut self.lost);
         unfinished.extend(open);
@@ -392,7 +397,7 @@ impl Uploads {
         self.free.push(number);
     }
 
-    fn lose(&mut self, unfinished: Unfinished) {
+    fn lose(&mut self, unfinished: UnfinishedUpload) {
         if self.lost.len() < LOST_MAX {
             self.lost.push(unfinished);
         } else {
@@ -409,22 +414,22 @@ mod tests {
     const CREATED: &[u8] =
         b"<InitiateMultipartUploadResult><UploadId>a/b&amp;c</UploadId></InitiateMultipartUploadResult>";
 
-    fn steps(uploads: &mut Uploads) -> Vec<Ask> {
+    fn steps(uploads: &mut Uploads) -> Vec<RequestSpec> {
         std::iter::from_fn(|| uploads.next()).collect()
     }
 
-    fn step(ask: &Ask) -> UploadStep {
-        ask.call.unwrap().step
+    fn step(request_spec: &RequestSpec) -> UploadStep {
+        request_spec.call.unwrap().step
     }
 
     #[test]
     fn what_an_upload_waits_for_a_cap_is_no_time_of_its_own_but_while_a_part_is_under_way() {
         let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 2 });
-        let create = uploads.begin(ID, 300, 0, Since::starting(1_000, None));
+        let create = uploads.begin(ID, 300, 0, FirstAttempt::starting(1_000, None));
         // What ends has a call, and the thread's wait for the cap until then.
-        let end = |uploads: &mut Uploads, ask: &Ask, capped_ns: u64, reply: &[u8]| {
-            uploads.ended(ask.call.unwrap(), capped_ns);
-            uploads.succeeded(ask.call.unwrap(), reply, None)
+        let end = |uploads: &mut Uploads, request_spec: &RequestSpec, capped_ns: u64, reply: &[u8]| {
+            uploads.ended(request_spec.call.unwrap(), capped_ns);
+            uploads.succeeded(request_spec.call.unwrap(), reply, None)
         };
         end(&mut uploads, &create, 10, CREATED);
         let parts = steps(&mut uploads);
@@ -445,7 +450,7 @@ mod tests {
     #[test]
     fn parts_follow_each_other_and_the_last_is_what_is_left() {
         let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 1 });
-        let create = uploads.begin(ID, 250, 3, Since::starting(77, None));
+        let create = uploads.begin(ID, 250, 3, FirstAttempt::starting(77, None));
         assert_eq!((create.op, create.host, uploads.next().is_none()), (Op::Multipart, 3, true));
         uploads.succeeded(create.call.unwrap(), CREATED, None);
         for (number, start, length) in [(1, 0, 100), (2, 100, 100), (3, 200, 50)] {
@@ -461,14 +466,14 @@ mod tests {
         assert!(document.contains("<Part><PartNumber>1</PartNumber><ETag>&quot;e1&quot;</ETag></Part>"), "{document}");
         assert!(document.contains("&quot;e2&quot;</ETag><ChecksumCRC32C>AAAAAA==</ChecksumCRC32C>"), "{document}");
         let completed = uploads.succeeded(complete.call.unwrap(), b"", None);
-        assert_eq!(completed, Some(Completed { size_bytes: 250, since: Since::starting(77, None) }));
+        assert_eq!(completed, Some(CompletedUpload { size_bytes: 250, since: FirstAttempt::starting(77, None) }));
         assert!(uploads.is_empty() && !uploads.is_ready() && uploads.take_unfinished().0.is_empty());
     }
 
     #[test]
     fn parts_in_flight_are_bounded_and_completion_waits_for_all() {
         let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 3 });
-        let create = uploads.begin(ID, 500, 0, Since::starting(0, None));
+        let create = uploads.begin(ID, 500, 0, FirstAttempt::starting(0, None));
         uploads.succeeded(create.call.unwrap(), CREATED, None);
         let first = steps(&mut uploads);
         assert_eq!(
@@ -480,8 +485,8 @@ mod tests {
         uploads.succeeded(first[0].call.unwrap(), b"e", None);
         let third = steps(&mut uploads);
         assert_eq!((step(&second[0]), step(&third[0])), (UploadStep::Part(4), UploadStep::Part(5)));
-        for ask in [first[2], second[0]] {
-            uploads.succeeded(ask.call.unwrap(), b"e", None);
+        for request_spec in [first[2], second[0]] {
+            uploads.succeeded(request_spec.call.unwrap(), b"e", None);
             assert!(uploads.next().is_none(), "one part is still in flight");
         }
         uploads.succeeded(third[0].call.unwrap(), b"e", None);
@@ -491,14 +496,14 @@ mod tests {
     #[test]
     fn a_failed_part_aborts_its_upload_once_the_others_have_ended() {
         let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 2 });
-        let create = uploads.begin(ID, 500, 0, Since::starting(0, None));
+        let create = uploads.begin(ID, 500, 0, FirstAttempt::starting(0, None));
         uploads.succeeded(create.call.unwrap(), CREATED, None);
         let parts = steps(&mut uploads);
         uploads.moved(parts[0].call.unwrap(), 2, 60);
         uploads.moved(parts[0].call.unwrap(), 3, 40);
         assert_eq!(
             uploads.under_way().map(|(host, since, moved)| (host, since, moved.sum())).collect::<Vec<_>>(),
-            [(0, Since::starting(0, None), 100)]
+            [(0, FirstAttempt::starting(0, None), 100)]
         );
         let (_, moved) = uploads.failed(parts[1].call.unwrap(), true).expect("the object fails with its first part");
         assert_eq!(moved.entries(), [(2, 60), (3, 40)]);
@@ -515,11 +520,11 @@ mod tests {
     #[test]
     fn what_may_linger_is_told_at_the_end() {
         let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 1 });
-        let refused = uploads.begin(ID, 1, 0, Since::starting(0, None));
+        let refused = uploads.begin(ID, 1, 0, FirstAttempt::starting(0, None));
         assert_eq!(uploads.failed(refused.call.unwrap(), true).map(|(_, moved)| moved.sum()), Some(0));
-        let unanswered = uploads.begin(ID, 2, 0, Since::starting(0, None));
+        let unanswered = uploads.begin(ID, 2, 0, FirstAttempt::starting(0, None));
         uploads.failed(unanswered.call.unwrap(), false);
-        let under_way = uploads.begin(ID, 3, 0, Since::starting(0, None));
+        let under_way = uploads.begin(ID, 3, 0, FirstAttempt::starting(0, None));
         uploads.succeeded(under_way.call.unwrap(), CREATED, None);
         let (unfinished, forgotten) = uploads.take_unfinished();
         let reported: Vec<_> = unfinished.iter().map(|u| (u.size_bytes, u.upload_id.as_deref())).collect();
@@ -550,6 +555,6 @@ mod tests {
     #[test]
     fn an_empty_object_has_one_part() {
         let parts = Parts { bytes: 100, concurrent: 1 };
-        assert_eq!([0, 1, 100, 101].map(|size| parts.of(size)), [1, 1, 1, 2]);
+        assert_eq!([0, 1, 100, 101].map(|size| parts.count_for(size)), [1, 1, 1, 2]);
     }
 }

@@ -62,7 +62,7 @@ pub fn check_bucket(name: &str) -> Result<(), NameError> {
 
 /// What AWS keeps a name for: no bucket of its customers is called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reserved {
+pub struct ReservedName {
     /// What the name begins or ends with.
     pub part: &'static str,
     /// Whether it ends with that.
@@ -74,21 +74,21 @@ pub struct Reserved {
 /// What AWS reserves (S3 User Guide, "General purpose bucket naming rules"), and who follows: Garage
 /// (`is_valid_bucket_name`) and s3s, which RustFS and the embedded target stand on (`check_bucket_name`). MinIO
 /// (`IsValidBucketName`) and Ceph (`valid_s3_bucket_name`) take all of it.
-const RESERVED: [Reserved; 8] = [
-    Reserved { part: "xn--", is_end: false, others: "RustFS and Garage" },
-    Reserved { part: "sthree-", is_end: false, others: "" },
-    Reserved { part: "amzn-s3-demo-", is_end: false, others: "" },
-    Reserved { part: "-s3alias", is_end: true, others: "Garage" },
-    Reserved { part: "--ol-s3", is_end: true, others: "" },
-    Reserved { part: ".mrap", is_end: true, others: "" },
-    Reserved { part: "--x-s3", is_end: true, others: "" },
-    Reserved { part: "--table-s3", is_end: true, others: "" },
+const RESERVED: [ReservedName; 8] = [
+    ReservedName { part: "xn--", is_end: false, others: "RustFS and Garage" },
+    ReservedName { part: "sthree-", is_end: false, others: "" },
+    ReservedName { part: "amzn-s3-demo-", is_end: false, others: "" },
+    ReservedName { part: "-s3alias", is_end: true, others: "Garage" },
+    ReservedName { part: "--ol-s3", is_end: true, others: "" },
+    ReservedName { part: ".mrap", is_end: true, others: "" },
+    ReservedName { part: "--x-s3", is_end: true, others: "" },
+    ReservedName { part: "--table-s3", is_end: true, others: "" },
 ];
 
 /// What AWS keeps the name of a bucket for itself for, where it does.
 #[must_use]
-pub fn reserved(name: &str) -> Option<Reserved> {
-    let has = |of: &&Reserved| if of.is_end { name.ends_with(of.part) } else { name.starts_with(of.part) };
+pub fn reserved(name: &str) -> Option<ReservedName> {
+    let has = |of: &&ReservedName| if of.is_end { name.ends_with(of.part) } else { name.starts_with(of.part) };
     RESERVED.iter().find(has).copied()
 }
 

@@ -6,17 +6,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use linerate_record::histogram::Latencies;
-use linerate_record::run::{BesideRow, InFlightRow, Interval, Op, OpenInterval, StopReason, summed};
+use linerate_record::run::{InFlightRow, Interval, Op, OpenInterval, OutsideRow, StopReason, summed};
+use linerate_wire::backoff::RETRY_AFTER_MAX_NS;
 use linerate_wire::clock::{Clock, own_cpu_ns};
-use linerate_wire::intervals::Gathering;
+use linerate_wire::intervals::IntervalMerge;
 use linerate_wire::latency::add_sparse;
-use linerate_wire::rest::RETRY_AFTER_MAX_NS;
 use linerate_wire::sys::process_cpu_ns;
 use linerate_wire::threads::{self, ThreadsError};
 
-use crate::multipart::Unfinished;
-use crate::session::{PointPlan, Session, Until};
-use crate::worker::{self, Assignment, IntervalReport, SharedEnd, WorkerEnd};
+use crate::multipart::UnfinishedUpload;
+use crate::session::{EndCondition, PointPlan, Session};
+use crate::worker::{self, IntervalReport, SharedEnd, WorkerEnd, WorkerTask};
 
 /// A point ends when requests have failed and none has succeeded for this long.
 const NO_SUCCESS_NS: u64 = 10_000_000_000;
@@ -46,9 +46,9 @@ pub struct PointOutcome {
     /// Writes that had not ended when their connection was given up: the target may store them later.
     pub unended_writes: u64,
     /// Multipart uploads that were neither completed nor aborted.
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedUpload>,
     /// Requests that are in no interval that was told.
-    pub beside: Vec<BesideRow>,
+    pub alongside: Vec<OutsideRow>,
     /// Requests that were in flight when the last interval ended and did not end well while they were waited for.
     pub in_flight: Vec<InFlightRow>,
 }
@@ -65,7 +65,7 @@ pub enum PointError {
 }
 
 /// What a point is driven with.
-pub struct Drive<'a> {
+pub struct PointDriver<'a> {
     /// Session of the run.
     pub session: &'a Session,
     /// The run's clock.
@@ -82,7 +82,7 @@ pub struct Drive<'a> {
 /// # Errors
 /// [`PointError`].
 pub fn drive(
-    drive: &Drive<'_>,
+    drive: &PointDriver<'_>,
     plan: &PointPlan,
     mut on_interval: impl FnMut(Interval<Latencies>) -> ControlFlow<StopReason>,
 ) -> Result<PointOutcome, PointError> {
@@ -94,7 +94,7 @@ pub fn drive(
     if let Some(cap) = &plan.cap {
         cap.begin(begin_ns);
     }
-    let given = |worker| Assignment {
+    let given = |worker| WorkerTask {
         session: drive.session,
         plan,
         clock: drive.clock,
@@ -111,7 +111,7 @@ pub fn drive(
     let given: Vec<_> = (0..workers).map(given).collect();
     // The threads' own ends of it are left: it is over once they have all hung up.
     drop(reports);
-    let mut merge = Merge::new(drive, plan, begin_ns, workers);
+    let mut merge = ReportMerge::new(drive, plan, begin_ns, workers);
     let ends = threads::run("load", given, &stop, worker::run, || {
         merge.follow(&inbox, (&stop, &shared_end), &mut on_interval);
     })?;
@@ -129,11 +129,11 @@ impl From<ThreadsError> for PointError {
 }
 
 /// Puts the threads' reports together.
-struct Merge<'a> {
-    drive: &'a Drive<'a>,
+struct ReportMerge<'a> {
+    drive: &'a PointDriver<'a>,
     plan: &'a PointPlan,
     begin_ns: u64,
-    gathering: Gathering<IntervalReport>,
+    gathering: IntervalMerge<IntervalReport>,
     client_cpu_ns: u64,
     target_cpu_ns: Option<u64>,
     last_alive_ns: u64,
@@ -148,20 +148,20 @@ struct Merge<'a> {
     /// Why `on_interval` ended the point, where it did.
     reported: Option<StopReason>,
     /// Requests of intervals that were too short to be told.
-    untold: Vec<BesideRow>,
+    untold: Vec<OutsideRow>,
     /// Their numbers.
     untold_intervals: Vec<u64>,
     /// Whether nothing more is counted.
     is_over: bool,
 }
 
-impl<'a> Merge<'a> {
-    fn new(drive: &'a Drive<'a>, plan: &'a PointPlan, begin_ns: u64, workers: u32) -> Self {
-        Merge {
+impl<'a> ReportMerge<'a> {
+    fn new(drive: &'a PointDriver<'a>, plan: &'a PointPlan, begin_ns: u64, workers: u32) -> Self {
+        ReportMerge {
             drive,
             plan,
             begin_ns,
-            gathering: Gathering::new(workers as usize),
+            gathering: IntervalMerge::new(workers as usize),
             client_cpu_ns: own_cpu_ns(),
             target_cpu_ns: drive.target_pid.and_then(|pid| process_cpu_ns(pid).ok()),
             last_alive_ns: begin_ns,
@@ -213,12 +213,12 @@ impl<'a> Merge<'a> {
         for (interval, reports) in self.gathering.left() {
             let figures = self.merge(interval, reports);
             let failed = figures.rows.iter().any(|r| !r.errors.is_empty());
-            let counted = matches!(self.plan.until, Until::Written(_));
+            let counted = matches!(self.plan.until, EndCondition::Written(_));
             if figures.length_ms() >= CUT_MIN_MS || failed || counted {
                 let _ = on_interval(figures);
             } else {
                 self.untold_intervals.push(interval);
-                figures.rows.iter().for_each(|row| BesideRow::of(row).add_to(&mut self.untold));
+                figures.rows.iter().for_each(|row| OutsideRow::from_interval(row).add_to(&mut self.untold));
             }
         }
     }
@@ -237,7 +237,7 @@ impl<'a> Merge<'a> {
 
     fn merge(&mut self, interval: u64, mut reports: Vec<IntervalReport>) -> Interval<Latencies> {
         reports.sort_by_key(|r| r.worker);
-        self.is_over |= matches!(self.plan.until, Until::Intervals(all) if interval + 1 >= all);
+        self.is_over |= matches!(self.plan.until, EndCondition::Intervals(all) if interval + 1 >= all);
         let from_ns = self.begin_ns + interval * self.plan.interval_ns;
         let full_ns = from_ns + self.plan.interval_ns;
         let to_ns = reports.iter().map(|r| r.cut_ns.unwrap_or(full_ns)).max().unwrap_or(full_ns);
@@ -255,7 +255,7 @@ impl<'a> Merge<'a> {
             target_cpu_ns: target_cpu_ns.zip(self.target_cpu_ns).map(|(now, before)| now.saturating_sub(before)),
             waiting_for_cap: reports.iter().map(|r| r.waiting_for_cap).sum(),
             rested_ns: reports.iter().map(|r| r.rested.broken_ns).sum(),
-            paused_ns: reports.iter().map(|r| r.rested.asked_ns).sum(),
+            paused_ns: reports.iter().map(|r| r.rested.requested_ns).sum(),
             open: merge_open(&reports),
             rows,
         };
@@ -264,9 +264,10 @@ impl<'a> Merge<'a> {
         let failed = figures.whole_rows().flat_map(|r| r.errors.values()).sum::<u64>();
         self.failed += failed;
         self.succeeded += figures.whole_rows().map(|r| r.requests).sum::<u64>();
-        let of = |ops: &[Op]| figures.rows.iter().filter(|r| ops.contains(&r.op)).map(|r| r.requests).sum::<u64>();
-        self.stored += of(&[Op::Put, Op::Multipart]);
-        self.deleted += of(&[Op::Delete]);
+        let requests_by =
+            |ops: &[Op]| figures.rows.iter().filter(|r| ops.contains(&r.op)).map(|r| r.requests).sum::<u64>();
+        self.stored += requests_by(&[Op::Put, Op::Multipart]);
+        self.deleted += requests_by(&[Op::Delete]);
         if figures.rows.iter().any(|r| r.requests > 0 || r.moved_bytes > 0) {
             (self.last_alive_ns, self.failures_since, self.throttled_since) = (to_ns, 0, 0);
         } else {
@@ -280,15 +281,15 @@ impl<'a> Merge<'a> {
     fn in_flight(&self, ends: &[WorkerEnd]) -> Vec<InFlightRow> {
         let length_ns = self.plan.interval_ns;
         let at_ms = |interval: u64| {
-            let is_told = !self.untold_intervals.contains(&interval);
-            is_told.then(|| (interval * length_ns + length_ns / 2) / NS_PER_MS)
+            let is_reported = !self.untold_intervals.contains(&interval);
+            is_reported.then(|| (interval * length_ns + length_ns / 2) / NS_PER_MS)
         };
         worker::rows(ends.iter().map(|end| &end.in_flight), at_ms)
     }
 
     fn outcome(&self, ends: &[WorkerEnd]) -> PointOutcome {
-        let mut beside = self.untold.clone();
-        ends.iter().flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut beside));
+        let mut alongside = self.untold.clone();
+        ends.iter().flat_map(|end| &end.alongside).for_each(|row| row.add_to(&mut alongside));
         let ended = if self.gave_up {
             StopReason::NoSuccess
         } else if self.drive.interrupted.load(Ordering::Relaxed) {
@@ -311,7 +312,7 @@ impl<'a> Merge<'a> {
             connections: ends.iter().map(|e| e.connections).sum(),
             unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
             unfinished: ends.iter().flat_map(|e| e.unfinished.iter().cloned()).collect(),
-            beside,
+            alongside,
             in_flight: self.in_flight(ends),
         }
     }

@@ -4,9 +4,9 @@ use linerate_record::load::{Lookup, Payload};
 use linerate_record::run::Op;
 use sha2::{Digest, Sha256};
 
-use crate::ask::{Ask, Subject, UploadCall, UploadStep};
 use crate::hosts::host_header;
-use crate::object::{push_decimal, push_key};
+use crate::object_id::{push_decimal, push_key};
+use crate::request_spec::{RequestSpec, Subject, UploadCall, UploadStep};
 use crate::session::Session;
 use crate::sigv4::{
     Canonical, ChunkSigner, EMPTY_SHA256_HEX, Signer, content_sha256, hex, push_encoded_path, push_encoded_query,
@@ -18,7 +18,7 @@ pub(crate) const LIST_KEYS_MAX: u64 = 1000;
 
 /// What a request says that does not follow from what it is about.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Texts<'a> {
+pub(crate) struct RequestTexts<'a> {
     /// The key of a [`Subject::Existing`].
     pub(crate) key: &'a str,
     /// The id of its upload, encoded for a query.
@@ -28,7 +28,7 @@ pub(crate) struct Texts<'a> {
 }
 
 /// How the body of a request goes out.
-pub(crate) struct Outgoing {
+pub(crate) struct BodyHeaders {
     pub(crate) layout: BodyLayout,
     /// What signs its chunks.
     pub(crate) signer: Option<ChunkSigner>,
@@ -83,11 +83,17 @@ impl<'a> RequestWriter<'a> {
     }
 
     /// Writes the head of a request into `out`, which is cleared first, and tells how its body is to be sent.
-    pub(crate) fn write(&mut self, ask: Ask, texts: Texts<'_>, unix_s: u64, out: &mut Vec<u8>) -> Outgoing {
-        let Ask { op, subject, range, host, call } = ask;
+    pub(crate) fn write(
+        &mut self,
+        request_spec: RequestSpec,
+        texts: RequestTexts<'_>,
+        unix_s: u64,
+        out: &mut Vec<u8>,
+    ) -> BodyHeaders {
+        let RequestSpec { op, subject, range, host, call } = request_spec;
         self.set_path(subject, texts.key);
         self.set_query(op, call, texts.upload_id);
-        let (body, payload) = (ask.body(), self.session.payload);
+        let (body, payload) = (request_spec.body(), self.session.payload);
         let layout = body.map_or(BodyLayout::empty(), |span| BodyLayout::new(payload, span.length));
         let body_hash = match body {
             Some(span) if payload == Payload::Signed && self.signer.is_some() => hex(&self.session.bodies.sha256(span)),
@@ -127,12 +133,12 @@ impl<'a> RequestWriter<'a> {
             // A target that is told a checksum per part must know from the beginning which.
             let creates = call.is_some_and(|c| c.step == UploadStep::Create) && payload.has_trailer();
             let checksum: &[u8] = if creates { b"CRC32C" } else { b"" };
-            let extra = Extra { checksum, decoded_length: &self.decoded_length, trailer };
+            let extra = ExtraHeaders { checksum, decoded_length: &self.decoded_length, trailer };
             let seed = push_signature(signer, canonical, host, &extra, &mut self.scratch, out);
             chunk_signer = (layout.is_chunked() && payload.signs()).then(|| signer.chunks(seed));
         }
         push_all(out, &[b"\r\n\r\n", texts.document]);
-        Outgoing { layout, signer: chunk_signer }
+        BodyHeaders { layout, signer: chunk_signer }
     }
 
     fn set_query(&mut self, op: Op, call: Option<UploadCall>, upload_id: &[u8]) {
@@ -183,7 +189,7 @@ fn push_all(out: &mut Vec<u8>, parts: &[&[u8]]) {
 
 /// Headers that some requests have; empty where one has not.
 #[derive(Default)]
-pub(crate) struct Extra<'a> {
+pub(crate) struct ExtraHeaders<'a> {
     /// The checksum that parts of an upload will have.
     pub(crate) checksum: &'a [u8],
     /// Length of a body that is sent in chunks, without their frames.
@@ -198,7 +204,7 @@ pub(crate) fn push_signature(
     signer: &Signer,
     request: Canonical<'_>,
     host: &[u8],
-    extra: &Extra<'_>,
+    extra: &ExtraHeaders<'_>,
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> [u8; 64] {

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 
-use crate::ask::Ask;
-use crate::failure::RequestFailure;
+use crate::request_failure::RequestFailure;
+use crate::request_spec::RequestSpec;
 
 /// When a request began, and how often it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Since {
+pub(crate) struct FirstAttempt {
     /// Start of its first attempt.
     pub(crate) first_ns: u64,
     /// When it was due, in an open loop.
@@ -18,25 +18,25 @@ pub(crate) struct Since {
     /// Attempts that failed.
     pub(crate) failed: u32,
     /// Whether it began after the end of the point, to keep the load up: it is in no figure.
-    pub(crate) is_beside: bool,
+    pub(crate) is_alongside: bool,
 }
 
-impl Since {
+impl FirstAttempt {
     /// A request that starts now.
     pub(crate) const fn starting(now_ns: u64, intended_ns: Option<u64>) -> Self {
-        Since { first_ns: now_ns, intended_ns, failed: 0, is_beside: false }
+        FirstAttempt { first_ns: now_ns, intended_ns, failed: 0, is_alongside: false }
     }
 
     /// The same with so much time left out that was not the target's.
     pub(crate) const fn less(self, held_ns: u64) -> Self {
-        Since { first_ns: self.first_ns.saturating_add(held_ns), ..self }
+        FirstAttempt { first_ns: self.first_ns.saturating_add(held_ns), ..self }
     }
 }
 
 /// Requests to make again, in the order in which they failed.
 pub(crate) struct Retries {
     most: u32,
-    waiting: VecDeque<(Ask, Since)>,
+    waiting: VecDeque<(RequestSpec, FirstAttempt)>,
 }
 
 impl Retries {
@@ -50,26 +50,26 @@ impl Retries {
     }
 
     /// Takes a request that failed, if it is to be made again.
-    pub(crate) fn take(&mut self, ask: Ask, since: Since, why: &RequestFailure) -> bool {
+    pub(crate) fn take(&mut self, request_spec: RequestSpec, since: FirstAttempt, why: &RequestFailure) -> bool {
         let again = since.failed < self.most && why.is_worth_another_try();
         if again {
-            self.waiting.push_back((ask, Since { failed: since.failed + 1, ..since }));
+            self.waiting.push_back((request_spec, FirstAttempt { failed: since.failed + 1, ..since }));
         }
         again
     }
 
     /// When those that wait began.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Since> {
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &FirstAttempt> {
         self.waiting.iter().map(|(_, since)| since)
     }
 
     /// Those that wait, and when they began.
-    pub(crate) fn asks(&self) -> impl Iterator<Item = (Ask, Since)> {
+    pub(crate) fn asks(&self) -> impl Iterator<Item = (RequestSpec, FirstAttempt)> {
         self.waiting.iter().copied()
     }
 
     /// The next to make again.
-    pub(crate) fn next(&mut self) -> Option<(Ask, Since)> {
+    pub(crate) fn next(&mut self) -> Option<(RequestSpec, FirstAttempt)> {
         self.waiting.pop_front()
     }
 }
@@ -79,24 +79,24 @@ mod tests {
     use linerate_record::run::Op;
 
     use super::*;
-    use crate::ask::Subject;
+    use crate::request_spec::Subject;
 
     #[test]
     fn a_request_is_made_again_so_many_times_from_its_first_start_on() {
-        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
+        let request_spec = RequestSpec { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
         let mut retries = Retries::new(2);
-        let mut since = Since::starting(5, Some(3));
+        let mut since = FirstAttempt::starting(5, Some(3));
         for failed in 1..=2 {
-            assert!(retries.take(ask, since, &RequestFailure::Timeout));
+            assert!(retries.take(request_spec, since, &RequestFailure::Timeout));
             (_, since) = retries.next().unwrap();
-            assert_eq!(since, Since { first_ns: 5, intended_ns: Some(3), failed, is_beside: false });
+            assert_eq!(since, FirstAttempt { first_ns: 5, intended_ns: Some(3), failed, is_alongside: false });
         }
-        assert!(!retries.take(ask, since, &RequestFailure::Timeout) && retries.is_empty());
+        assert!(!retries.take(request_spec, since, &RequestFailure::Timeout) && retries.is_empty());
     }
 
     #[test]
     fn an_answer_that_was_wrong_is_not_asked_away() {
-        let ask = Ask { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
+        let request_spec = RequestSpec { op: Op::Get, subject: Subject::Bucket, range: None, host: 0, call: None };
         let status = |status| RequestFailure::Status(status, None);
         for (why, again) in [
             (RequestFailure::Connect("refused"), true),
@@ -112,7 +112,7 @@ mod tests {
             (RequestFailure::LongBody, false),
             (RequestFailure::Redirect(307, "other".into()), false),
         ] {
-            assert_eq!(Retries::new(1).take(ask, Since::starting(0, None), &why), again, "{why}");
+            assert_eq!(Retries::new(1).take(request_spec, FirstAttempt::starting(0, None), &why), again, "{why}");
         }
     }
 }

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use linerate_record::load::{ErrorLimit, HostSelect, Lookup, Payload, Sizes, Workload};
-use linerate_wire::arrivals::Arrivals;
-use linerate_wire::pace::Cap;
+use linerate_wire::open_loop::Arrivals;
+use linerate_wire::rate_limit::RateLimit;
 
 use crate::body::Bodies;
 use crate::hosts::Host;
@@ -78,7 +78,7 @@ pub enum Source {
 
 /// When a point ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
+pub enum EndCondition {
     /// After so many intervals.
     Intervals(u64),
     /// After objects of the write set below this number were asked for, once each.
@@ -122,9 +122,9 @@ pub struct PointPlan {
     /// Whether bodies read are compared with what was written.
     pub verify: bool,
     /// When it ends.
-    pub until: Until,
+    pub until: EndCondition,
     /// Cap on all threads of a closed loop together, and on all points that share it.
-    pub cap: Option<Arc<Cap>>,
+    pub cap: Option<Arc<RateLimit>>,
     /// Length of an interval in nanoseconds.
     pub interval_ns: u64,
 }

@@ -77,7 +77,7 @@ impl BodyLayout {
         if !self.chunked {
             return wire;
         }
-        let frame = self.frame_of(wire);
+        let frame = self.frame_before(wire);
         let behind = (wire - self.frame_at(frame)).saturating_sub(self.frame_bytes(frame));
         (frame * CHUNK_BYTES + behind).min(self.length)
     }
@@ -126,7 +126,7 @@ impl BodyLayout {
     }
 
     /// The last frame that begins at or before an offset on the wire.
-    fn frame_of(&self, wire: u64) -> u64 {
+    fn frame_before(&self, wire: u64) -> u64 {
         let stride = self.line_bytes(CHUNK_BYTES) + CHUNK_BYTES + LINE_END.len() as u64;
         let frame = ((wire + LINE_END.len() as u64) / stride).min(self.length / CHUNK_BYTES);
         if frame < self.chunks() && wire >= self.frame_at(frame + 1) { frame + 1 } else { frame }
@@ -181,7 +181,7 @@ impl ChunkStream {
         let (mut count, mut used, mut at) = (0, 0, wire);
         let (end, made_bytes) = (layout.wire_bytes(), made.len());
         while count < pieces.len() && at < end {
-            let frame = layout.frame_of(at);
+            let frame = layout.frame_before(at);
             let (within, frame_bytes) = (at - layout.frame_at(frame), layout.frame_bytes(frame));
             let room = &mut made[used..];
             pieces[count] = if within < frame_bytes {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::run::{IntervalRow, Op};
-use linerate_wire::latency::{Narrow, Sparse, narrow, record, sparse};
+use linerate_wire::latency::{Sparse, ThreadHistogram, narrow, record, sparse};
 
 /// Most kinds of errors that are told apart per host and operation: the target words some of them.
 const KINDS_MAX: usize = 64;
@@ -16,7 +16,7 @@ const OTHER_KINDS: &str = "other kinds";
 
 /// Counts of one thread in one interval.
 pub(crate) struct Tally {
-    rows: Vec<Option<Box<IntervalRow<Narrow>>>>,
+    rows: Vec<Option<Box<IntervalRow<ThreadHistogram>>>>,
 }
 
 /// How long one request took.
@@ -31,7 +31,7 @@ impl Tally {
         Tally { rows: (0..hosts * Op::COUNT).map(|_| None).collect() }
     }
 
-    fn row(&mut self, host: u32, op: Op) -> &mut IntervalRow<Narrow> {
+    fn row(&mut self, host: u32, op: Op) -> &mut IntervalRow<ThreadHistogram> {
         let fresh = || Box::new(IntervalRow::with(host, op, narrow(), narrow()));
         self.rows[host as usize * Op::COUNT + op.index()].get_or_insert_with(fresh)
     }

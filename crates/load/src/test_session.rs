@@ -8,7 +8,7 @@ use linerate_record::run::Op;
 use crate::body::Bodies;
 use crate::hosts::Host;
 use crate::multipart::Parts;
-use crate::session::{PointPlan, Session, Source, Until};
+use crate::session::{EndCondition, PointPlan, Session, Source};
 
 /// A session against nothing.
 pub(crate) fn session() -> Session {
@@ -48,7 +48,7 @@ pub(crate) fn plan(workload: Workload) -> PointPlan {
         listed_most: u64::MAX,
         range_bytes: None,
         verify: false,
-        until: Until::Intervals(1),
+        until: EndCondition::Intervals(1),
         cap: None,
         interval_ns: 100_000_000,
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use linerate_record::load::Lookup;
-use linerate_wire::patience::Patient;
+use linerate_wire::deadline::DeadlineSocket;
 use linerate_wire::tls::{TlsClient, TlsStream, Trust};
 use rustls::Error;
 use rustls::client::UnbufferedClientConnection;
@@ -53,7 +53,7 @@ impl Tls {
     }
 
     /// Shakes hands over a blocking connection to a host.
-    pub(crate) fn shake_hands(&self, host: usize, socket: Patient) -> io::Result<TlsStream> {
+    pub(crate) fn shake_hands(&self, host: usize, socket: DeadlineSocket) -> io::Result<TlsStream> {
         self.client.shake_hands(&self.names[host], socket)
     }
 }

@@ -1,38 +1,38 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
-mod beside;
+mod backoff_time;
 mod ending;
-mod resting;
-mod starting;
+mod next_request;
+mod outside_intervals;
 mod uploads;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use linerate_record::run::{BesideRow, IntervalRow, Op, OpenInterval};
-use linerate_wire::arrivals::OpenLoopThread;
+use linerate_record::run::{IntervalRow, Op, OpenInterval, OutsideRow};
+use linerate_wire::backoff::{FailureEffect, HostBackoffs};
 use linerate_wire::clock::{Clock, unix_base_ns};
+use linerate_wire::connection_slab::{ConnectionSlab, Events, events};
 use linerate_wire::intervals::Ticks;
 use linerate_wire::latency::Sparse;
-use linerate_wire::places::{Events, Places, events};
-use linerate_wire::rest::{Failed, Rests};
+use linerate_wire::open_loop::OpenLoopThread;
 use linerate_wire::sys::wake_on_time;
 use linerate_wire::transport::low_water_share;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
+use self::backoff_time::{BackoffSlots, BackoffTime};
 use self::ending::Stage;
 pub(crate) use self::ending::{InFlight, SharedEnd, rows};
-use self::resting::{Rested, RestingSlots};
-use self::starting::Next;
-use crate::ask::{Ask, Subject};
-use crate::choice::RequestChoices;
+use self::next_request::NextRequest;
 use crate::connection::{Buffers, Connection, Exchange, ExchangeProgress, ExpectedListing, Phase};
-use crate::failure::RequestFailure;
-use crate::multipart::{Unfinished, Uploads};
-use crate::request::{RequestWriter, Texts};
-use crate::retry::{Retries, Since};
-use crate::session::{PointPlan, Session, Source, Until};
+use crate::multipart::{UnfinishedUpload, Uploads};
+use crate::request::{RequestTexts, RequestWriter};
+use crate::request_choice::RequestChoices;
+use crate::request_failure::RequestFailure;
+use crate::request_spec::{RequestSpec, Subject};
+use crate::retry::{FirstAttempt, Retries};
+use crate::session::{EndCondition, PointPlan, Session, Source};
 use crate::tally::{Tally, Times};
 use crate::tls::Tls;
 
@@ -57,7 +57,7 @@ pub(crate) struct IntervalReport {
     pub(crate) rows: Vec<IntervalRow<Sparse>>,
     pub(crate) cpu_ns: u64,
     pub(crate) waiting_for_cap: u32,
-    pub(crate) rested: Rested,
+    pub(crate) rested: BackoffTime,
     pub(crate) open: Option<OpenInterval<Sparse>>,
 }
 
@@ -69,17 +69,17 @@ pub(crate) struct WorkerEnd {
     /// Writes given up before they ended.
     pub(crate) unended_writes: u64,
     /// Multipart uploads that may be at the target.
-    pub(crate) unfinished: Vec<Unfinished>,
+    pub(crate) unfinished: Vec<UnfinishedUpload>,
     /// Whether it ran out of objects to ask for.
     pub(crate) exhausted: bool,
     /// Requests that are in no interval.
-    pub(crate) beside: Vec<BesideRow>,
+    pub(crate) alongside: Vec<OutsideRow>,
     /// Requests that were in flight at the end and did not end well.
     pub(crate) in_flight: InFlight,
 }
 
 /// What a thread is given.
-pub(crate) struct Assignment<'a> {
+pub(crate) struct WorkerTask<'a> {
     pub(crate) session: &'a Session,
     pub(crate) plan: &'a PointPlan,
     pub(crate) clock: Clock,
@@ -100,8 +100,8 @@ pub(crate) struct Assignment<'a> {
 
 /// The loop's state.
 struct Worker<'a> {
-    given: Assignment<'a>,
-    places: Places<Connection>,
+    given: WorkerTask<'a>,
+    places: ConnectionSlab<Connection>,
     /// Connections ready for a request, per host; the one used last is used next.
     idle: Vec<Vec<usize>>,
     outstanding: Vec<u32>,
@@ -117,11 +117,11 @@ struct Worker<'a> {
     tls: Option<Tls>,
     tally: Tally,
     /// What is chosen and waits for its turn under a cap.
-    next: Option<Next>,
+    next: Option<NextRequest>,
     /// In an open loop.
     open_loop: Option<OpenLoopThread>,
-    rests: Rests,
-    resting: RestingSlots,
+    backoffs: HostBackoffs,
+    resting: BackoffSlots,
     retries: Retries,
     /// Most requests that waited for the cap at one time in this interval.
     waiting_for_cap: u32,
@@ -141,22 +141,22 @@ struct Worker<'a> {
     unix_base_ns: u64,
     connections: u64,
     unended_writes: u64,
-    beside: Vec<BesideRow>,
+    alongside: Vec<OutsideRow>,
 }
 
 /// Runs a thread's share of a point to its end.
 ///
 /// # Errors
 /// That of `epoll`, which cannot be had only where descriptors are used up.
-pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
+pub(crate) fn run(given: WorkerTask<'_>) -> Result<WorkerEnd, Errno> {
     let session = given.session;
-    let of = (given.worker, given.workers);
-    let open_loop = given.plan.arrivals.map(|a| OpenLoopThread::new(a, given.begin_ns, of, session.seed));
+    let place_and_count = (given.worker, given.workers);
+    let open_loop = given.plan.arrivals.map(|a| OpenLoopThread::new(a, given.begin_ns, place_and_count, session.seed));
     if open_loop.is_some() {
         wake_on_time();
     }
     let mut worker = Worker {
-        places: Places::new()?,
+        places: ConnectionSlab::new()?,
         idle: vec![Vec::new(); session.hosts.len()],
         outstanding: vec![0; session.hosts.len()],
         next_host: given.worker as usize % session.hosts.len().max(1),
@@ -170,8 +170,8 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         tally: Tally::new(session.hosts.len()),
         next: None,
         open_loop,
-        rests: Rests::new(session.hosts.len()),
-        resting: RestingSlots::default(),
+        backoffs: HostBackoffs::new(session.hosts.len()),
+        resting: BackoffSlots::default(),
         retries: Retries::new(given.plan.retries),
         waiting_for_cap: 0,
         capped_ns: 0,
@@ -186,7 +186,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         unix_base_ns: unix_base_ns(&given.clock),
         connections: 0,
         unended_writes: 0,
-        beside: Vec::new(),
+        alongside: Vec::new(),
         given,
     };
     worker.run()
@@ -207,7 +207,7 @@ impl Worker<'_> {
         }
         self.tick(self.given.clock.now_ns(), true);
         self.await_in_flight(&mut events)?;
-        self.give_back_turn();
+        self.cancel_reservation();
         self.drain(&mut events)?;
         self.give_up();
         let (unfinished, forgotten) = self.uploads.take_unfinished();
@@ -217,7 +217,7 @@ impl Worker<'_> {
             unended_writes: self.unended_writes + forgotten,
             unfinished,
             exhausted: self.exhausted,
-            beside: std::mem::take(&mut self.beside),
+            alongside: std::mem::take(&mut self.alongside),
             in_flight: std::mem::take(&mut self.not_ended_well),
         })
     }
@@ -235,14 +235,14 @@ impl Worker<'_> {
     fn wait(&self, events: &mut Events, now_ns: u64) -> Result<(), Errno> {
         let mut due_ns = self.ticks.ends_ns().min(self.scan_at_ns);
         if let Some(next_at_ns) = self.next_at_ns().filter(|_| self.starts()) {
-            due_ns = due_ns.min(self.rests.resume_at_ns().max(next_at_ns));
+            due_ns = due_ns.min(self.backoffs.resume_at_ns().max(next_at_ns));
         }
         self.places.wait(events, due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS))
     }
 
     fn on_events(&mut self, events: &mut Events) {
         for event in events.drain(..) {
-            if let Some(place) = self.places.place_of(event.data.u64()) {
+            if let Some(place) = self.places.slot_for_event(event.data.u64()) {
                 let now_ns = self.given.clock.now_ns();
                 self.on_event(place, event.flags, now_ns);
                 self.start_open_slots(now_ns);
@@ -286,13 +286,14 @@ impl Worker<'_> {
         let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &connection.exchange;
         let unix_s = (self.unix_base_ns + exchange.started_ns) / 1_000_000_000;
-        let key = match (exchange.ask.subject, &self.given.plan.source) {
+        let key = match (exchange.request_spec.subject, &self.given.plan.source) {
             (Subject::Existing { index, .. }, Source::Existing(objects)) => objects[index as usize].key.as_str(),
             _ => "",
         };
-        let (upload_id, document) = exchange.ask.call.map_or((&b""[..], &b""[..]), |call| self.uploads.texts(call));
-        let texts = Texts { key, upload_id, document };
-        let outgoing = self.requests.write(exchange.ask, texts, unix_s, &mut self.buffers.head);
+        let (upload_id, document) =
+            exchange.request_spec.call.map_or((&b""[..], &b""[..]), |call| self.uploads.texts(call));
+        let texts = RequestTexts { key, upload_id, document };
+        let outgoing = self.requests.write(exchange.request_spec, texts, unix_s, &mut self.buffers.head);
         let started_ns = exchange.started_ns;
         let progress = connection.start(outgoing, &self.given.session.bodies, &mut self.buffers);
         self.after(place, progress, started_ns);
@@ -314,16 +315,16 @@ impl Worker<'_> {
         };
         let Some(connection) = self.places.get_mut(place) else { return };
         let (host, exchange) = (connection.host, &connection.exchange);
-        let (ask, since, retry_after_ns) = (exchange.ask, exchange.since, exchange.retry_after_ns);
+        let (request_spec, since, retry_after_ns) = (exchange.request_spec, exchange.since, exchange.retry_after_ns);
         self.outstanding[host as usize] -= 1;
         match &why {
             None => self.free_slot(now_ns),
             Some(why) => {
-                if ask.may_be_stored() && *why == RequestFailure::Timeout {
+                if request_spec.may_be_stored() && *why == RequestFailure::Timeout {
                     connection.transport.drop_unsent_on_close();
                     self.unended_writes += 1;
                 }
-                self.failed(ask, since, why, retry_after_ns);
+                self.failed(request_spec, since, why, retry_after_ns);
             }
         }
         if reusable {
@@ -352,40 +353,40 @@ impl Worker<'_> {
         let exchange = &mut connection.exchange;
         let moved_bytes = exchange.moved_bytes(failed);
         let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
-        let (host, ask) = (connection.host, exchange.ask);
+        let (host, request_spec) = (connection.host, exchange.request_spec);
         // As in `counts`, while the exchange is held.
         let counts = self.stage == Stage::Counting && !is_up(self.given.plan, &self.ticks);
         if counts {
             exchange.ledger.add(self.ticks.number(), fresh);
-            self.tally.moved(host, ask.op, fresh);
-            self.moved_of_upload(ask, fresh);
+            self.tally.moved(host, request_spec.op, fresh);
+            self.moved_of_upload(request_spec, fresh);
         } else if failed {
             let ledger = std::mem::take(&mut exchange.ledger);
-            self.take_out(host, ask.op, &ledger);
-            self.take_out_of_upload(ask, &ledger);
+            self.take_out(host, request_spec.op, &ledger);
+            self.take_out_of_upload(request_spec, &ledger);
         }
     }
 
     fn succeeded(&mut self, place: usize, bytes: u64, first_byte_ns: u64, now_ns: u64) {
         let Some(connection) = self.places.get(place) else { return };
         let exchange = &connection.exchange;
-        if exchange.ask.call.is_some() {
+        if exchange.request_spec.call.is_some() {
             self.call_succeeded(place, bytes, first_byte_ns, now_ns);
             return;
         }
-        let (op, subject, begun) = (exchange.ask.op, exchange.ask.subject, exchange.since);
+        let (op, subject, begun) = (exchange.request_spec.op, exchange.request_spec.subject, exchange.since);
         let host = connection.host;
         if op == Op::Put {
             self.choice.written(subject);
         }
-        self.rests.succeeded(host as usize);
+        self.backoffs.succeeded(host as usize);
         // A response that ended after the interval did belongs to the next one.
         self.tick(now_ns, false);
         if self.counts() {
             self.tally_success(host, op, bytes, begun, first_byte_ns, now_ns);
         } else {
             self.settled(host, op, begun, false);
-            self.answered_beside(op, bytes);
+            self.answered_alongside(op, bytes);
         }
     }
 
@@ -395,7 +396,7 @@ impl Worker<'_> {
     }
 
     /// Books a success, with its times from when it was started first, and from when it was due.
-    fn tally_success(&mut self, host: u32, op: Op, bytes: u64, begun: Since, first_byte_ns: u64, now_ns: u64) {
+    fn tally_success(&mut self, host: u32, op: Op, bytes: u64, begun: FirstAttempt, first_byte_ns: u64, now_ns: u64) {
         let since = |start_ns: u64| Times {
             ttfb_ns: first_byte_ns.saturating_sub(start_ns),
             total_ns: now_ns.saturating_sub(start_ns),
@@ -406,42 +407,49 @@ impl Worker<'_> {
     }
 
     /// Books a failed attempt: as an error, or as one that is made again and keeps its slot.
-    fn failed(&mut self, ask: Ask, since: Since, why: &RequestFailure, retry_after_ns: Option<u64>) {
+    fn failed(
+        &mut self,
+        request_spec: RequestSpec,
+        since: FirstAttempt,
+        why: &RequestFailure,
+        retry_after_ns: Option<u64>,
+    ) {
         // Failures are rare: the clock is read for each, since some come long after their event was seen.
         let now_ns = self.given.clock.now_ns();
         self.tick(now_ns, false);
         // That an upload could not be aborted is no failure of the load: it is aborted again at the end.
-        let counts = self.counts() && !ask.aborts();
-        let again = (counts || self.keeps_up()) && !ask.aborts() && self.retries.take(ask, since, why);
+        let counts = self.counts() && !request_spec.aborts();
+        let again =
+            (counts || self.keeps_up()) && !request_spec.aborts() && self.retries.take(request_spec, since, why);
         if counts {
             let kind = match &self.given.session.credentials {
                 Some(keys) => keys.redacted(why.to_string()),
                 None => why.to_string(),
             };
             if again {
-                self.tally.retry(ask.host, ask.op, &kind);
+                self.tally.retry(request_spec.host, request_spec.op, &kind);
             } else {
-                self.tally.failure(ask.host, ask.op, &kind);
+                self.tally.failure(request_spec.host, request_spec.op, &kind);
             }
             if why.is_throttling(retry_after_ns.is_some()) {
-                self.tally.throttled(ask.host, ask.op, retry_after_ns);
+                self.tally.throttled(request_spec.host, request_spec.op, retry_after_ns);
             }
         } else {
-            self.failed_beside(ask.op, why);
+            self.failed_alongside(request_spec.op, why);
         }
         let how = match retry_after_ns {
-            Some(asked_ns) => Failed::Asked(asked_ns),
-            None if why.is_broken_connection() => Failed::Broken,
-            None => Failed::Answered,
+            Some(requested_ns) => FailureEffect::Requested(requested_ns),
+            None if why.is_broken_connection() => FailureEffect::Broken,
+            None => FailureEffect::Answered,
         };
         self.count_rest(now_ns);
-        self.rests.failed(ask.host as usize, how, now_ns);
-        self.resting.begin(&self.rests, now_ns);
+        self.backoffs.failed(request_spec.host as usize, how, now_ns);
+        self.resting.begin(&self.backoffs, now_ns);
         if !again {
-            if ask.call.is_none() {
-                self.settled(ask.host, ask.op, since, true);
+            if request_spec.call.is_none() {
+                self.settled(request_spec.host, request_spec.op, since, true);
             }
-            self.upload_failed(ask, why);
+            self.upload_failed(request_spec, why);
             self.free_slot(now_ns);
         }
     }
@@ -456,7 +464,7 @@ impl Worker<'_> {
     }
 
     fn open(&mut self, host: usize, exchange: Exchange) {
-        let (ask, since) = (exchange.ask, exchange.since);
+        let (request_spec, since) = (exchange.request_spec, exchange.since);
         let address = self.given.session.hosts[host].address;
         let source = self.given.session.source(address, self.connections + u64::from(self.given.worker));
         let opened = Connection::open(address, source, self.tls.as_ref(), host as u32, exchange);
@@ -465,7 +473,7 @@ impl Worker<'_> {
             Ok(_) => self.connections += 1,
             Err(why) => {
                 self.outstanding[host] -= 1;
-                self.failed(ask, since, &why, None);
+                self.failed(request_spec, since, &why, None);
             }
         }
     }
@@ -567,9 +575,9 @@ impl Worker<'_> {
             if !hurried && self.given.interrupted.load(Ordering::Relaxed) {
                 (hurried, until_ns) = (true, until_ns.min(now_ns + DRAIN_INTERRUPTED_NS));
             }
-            let writes = || self.places.iter().filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes());
+            let writes = || self.places.iter().filter(|c| c.phase != Phase::Idle && c.exchange.request_spec.changes());
             let open = writes().count();
-            let awaited = writes().filter(|c| c.exchange.since.is_beside || !self.gave_up).count();
+            let awaited = writes().filter(|c| c.exchange.since.is_alongside || !self.gave_up).count();
             if awaited == 0 || now_ns > until_ns {
                 writes().for_each(|c| c.transport.drop_unsent_on_close());
                 self.unended_writes += open as u64;
@@ -584,11 +592,11 @@ impl Worker<'_> {
 
 /// Whether the last interval of a plan is over.
 const fn is_up(plan: &PointPlan, ticks: &Ticks) -> bool {
-    matches!(plan.until, Until::Intervals(all) if ticks.number() >= all)
+    matches!(plan.until, EndCondition::Intervals(all) if ticks.number() >= all)
 }
 
 /// What listings of a thread are held against.
-fn expected(given: &Assignment<'_>) -> ExpectedListing {
+fn expected(given: &WorkerTask<'_>) -> ExpectedListing {
     let Session { bucket, run_prefix, .. } = given.session;
     let PointPlan { listed, listed_most, .. } = *given.plan;
     ExpectedListing { bucket: bucket.clone(), prefix: run_prefix.clone(), objects: listed, most: listed_most }

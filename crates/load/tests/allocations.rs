@@ -12,10 +12,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use linerate_load::body::Bodies;
-use linerate_load::point::{Drive, drive};
-use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::local_target::null;
+use linerate_load::point::{PointDriver, drive};
+use linerate_load::session::{EndCondition, PointPlan, Session, Source};
 use linerate_load::sigv4::{Credentials, Secret};
-use linerate_load::target::null;
 use linerate_record::histogram::Latencies;
 use linerate_record::load::{Payload, Unique};
 use linerate_record::run::{Interval, Op, StopReason};
@@ -86,11 +86,11 @@ fn measured(
         source: Source::Set { set: 0, count: 1000 },
         listed,
         // A minute at the most.
-        until: Until::Intervals(1200),
+        until: EndCondition::Intervals(1200),
         ..driving::plan(op, 0)
     };
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let region = Region::new(ALLOCATOR);
     let (mut requests, mut intervals, mut failed) = (0, 0, 0);
     let count = |figures: Interval<Latencies>| {
@@ -108,7 +108,7 @@ fn measured(
 #[test]
 fn requests_allocate_nothing() {
     let (null, listing) = (serve(), serve_a_listing());
-    for (address, asked, listed) in [
+    for (address, requested, listed) in [
         (null, (Op::Get, Payload::Signed, "4096"), 0),
         (null, (Op::Put, Payload::Signed, "4096"), 0),
         (null, (Op::Get, Payload::Signed, "300000"), 0),
@@ -120,11 +120,11 @@ fn requests_allocate_nothing() {
         (null, (Op::List, Payload::Signed, "1"), 0),
         (listing, (Op::List, Payload::Signed, "1"), 1000),
     ] {
-        let kind = format!("{asked:?}, {listed} keys");
+        let kind = format!("{requested:?}, {listed} keys");
         // A point allocates when it starts and a little per interval: the longer of two tells what a request costs.
         // Both go on until they have made their requests, however long that takes on a busy machine.
-        let (few, in_few, of_few) = measured(address, asked, (listed, 20));
-        let (many, in_many, of_many) = measured(address, asked, (listed, 10 * few + 400));
+        let (few, in_few, of_few) = measured(address, requested, (listed, 20));
+        let (many, in_many, of_many) = measured(address, requested, (listed, 10 * few + 400));
         let of_intervals = in_many.saturating_sub(in_few) as f64 * 40.0;
         let beyond_intervals = of_many as f64 - of_few as f64 - of_intervals;
         let per_request = beyond_intervals / (many - few) as f64;

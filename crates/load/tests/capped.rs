@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use linerate_load::point::{Drive, drive};
-use linerate_load::session::{PointPlan, Until};
-use linerate_load::target::null;
+use linerate_load::local_target::null;
+use linerate_load::point::{PointDriver, drive};
+use linerate_load::session::{EndCondition, PointPlan};
 use linerate_record::run::Op;
 use linerate_record::units::Rate;
 use linerate_wire::clock::Clock;
-use linerate_wire::pace::Cap;
+use linerate_wire::rate_limit::RateLimit;
 
 use crate::driving;
 
@@ -30,14 +30,14 @@ fn null_target() -> SocketAddr {
 /// Requests and bytes of three points that share a cap, and the seconds that they took.
 fn run(address: SocketAddr, op: Op, size_bytes: u64, rate: Rate) -> (f64, f64, f64) {
     let session = driving::session(address, Duration::from_secs(10), &driving::bodies());
-    let (interrupted, cap, clock) = (AtomicBool::new(false), Arc::new(Cap::new(rate)), Clock::start());
-    let with = Drive { session: &session, clock, interrupted: &interrupted, target_pid: None };
+    let (interrupted, cap, clock) = (AtomicBool::new(false), Arc::new(RateLimit::new(rate)), Clock::start());
+    let with = PointDriver { session: &session, clock, interrupted: &interrupted, target_pid: None };
     let (mut requests, mut bytes, begin_ns) = (0, 0, clock.now_ns());
     for _ in 0..3 {
         let plan = PointPlan {
             concurrency: 16,
             threads: 4,
-            until: Until::Intervals(POINT_MS / 50),
+            until: EndCondition::Intervals(POINT_MS / 50),
             cap: Some(Arc::clone(&cap)),
             ..driving::plan(op, size_bytes)
         };

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use linerate_load::bucket::Bucket;
+use linerate_load::local_target::embedded;
 use linerate_load::session::Session;
 use linerate_load::sigv4::{Canonical, Credentials, Secret, Signer, content_sha256};
-use linerate_load::target::embedded;
 use linerate_record::load::Payload;
 use sha2::{Digest, Sha256};
 

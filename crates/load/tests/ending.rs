@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use driving::{bodies, plan, session};
-use linerate_load::point::{Drive, PointOutcome, drive};
-use linerate_load::session::{PointPlan, Until};
+use linerate_load::point::{PointDriver, PointOutcome, drive};
+use linerate_load::session::{PointPlan, EndCondition};
 use linerate_record::histogram::{add_encoded, empty};
 use linerate_record::run::{InFlightRow, Op, StopReason};
 use linerate_wire::clock::Clock;
@@ -42,7 +42,7 @@ impl Ended {
 fn driven(address: SocketAddr, plan: &PointPlan) -> Ended {
     let session = session(address, Duration::from_secs(20), &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let (mut requests, mut moved_bytes, begin) = (0, 0, Instant::now());
     let outcome = drive(&with, plan, |figures| {
         requests += figures.whole_rows().map(|row| row.requests).sum::<u64>();
@@ -53,7 +53,7 @@ fn driven(address: SocketAddr, plan: &PointPlan) -> Ended {
 }
 
 fn brief(op: Op) -> PointPlan {
-    PointPlan { until: Until::Intervals(4), ..plan(op, BYTES) }
+    PointPlan { until: EndCondition::Intervals(4), ..plan(op, BYTES) }
 }
 
 fn sum(bytes: &[(u64, i64)]) -> i64 {
@@ -78,7 +78,7 @@ fn requests_that_end_well_after_the_point_keep_their_bytes_and_are_waited_for() 
         assert_eq!((ended.requests, ended.outcome.ended), (0, StopReason::Duration), "{op}");
         assert!(ended.moved_bytes > 0 && ended.outcome.in_flight.is_empty(), "{op}: {:?}", ended.outcome);
         assert!(ended.took >= Duration::from_millis(700) && ended.took < Duration::from_secs(5), "{op}");
-        assert!(ended.outcome.beside.iter().map(|row| row.answered).sum::<u64>() >= 2, "{op}: {:?}", ended.outcome);
+        assert!(ended.outcome.alongside.iter().map(|row| row.answered).sum::<u64>() >= 2, "{op}: {:?}", ended.outcome);
     }
 }
 
@@ -142,11 +142,11 @@ fn the_load_goes_on_while_a_request_is_waited_for() {
     // Two threads: the one whose requests have ended goes on for the other.
     let ended = driven(serve(Arc::new(first_is_slow)), &PointPlan { threads: 2, concurrency: 3, ..brief(Op::Get) });
     assert!(ended.took >= Duration::from_millis(1_500) && ended.took < Duration::from_secs(5), "{:?}", ended.took);
-    let beside: u64 = ended.outcome.beside.iter().map(|row| row.answered).sum();
+    let alongside: u64 = ended.outcome.alongside.iter().map(|row| row.answered).sum();
     // 1.3 s of two slots at about 10 ms; half of that on a busy machine.
-    assert!(beside >= 40, "{beside} answered beside, {} counted", ended.requests);
+    assert!(alongside >= 40, "{alongside} answered beside, {} counted", ended.requests);
     assert!(ended.outcome.in_flight.is_empty() && ended.requests > 0, "{:?}", ended.outcome.in_flight);
-    assert!(STARTED.load(Ordering::Relaxed) >= beside + ended.requests);
+    assert!(STARTED.load(Ordering::Relaxed) >= alongside + ended.requests);
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn a_point_that_is_stopped_starts_nothing_more() {
     let address = serve(Arc::new(slow));
     let session = session(address, Duration::from_secs(20), &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let outcome = drive(&with, &plan(Op::Get, 4096), |_| ControlFlow::Break(StopReason::Canary)).expect("it is driven");
-    let beside: u64 = outcome.beside.iter().map(|row| row.answered + row.dropped).sum();
-    assert_eq!((outcome.ended, beside), (StopReason::Canary, 2), "{outcome:?}");
+    let alongside: u64 = outcome.alongside.iter().map(|row| row.answered + row.dropped).sum();
+    assert_eq!((outcome.ended, alongside), (StopReason::Canary, 2), "{outcome:?}");
 }

@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use linerate_load::point::{Drive, drive};
-use linerate_load::session::{PointPlan, Until};
+use linerate_load::point::{PointDriver, drive};
+use linerate_load::session::{EndCondition, PointPlan};
 use linerate_record::histogram::{Latencies, empty};
 use linerate_record::load::{ErrorLimit, Spacing};
 use linerate_record::run::{Op, StopReason};
-use linerate_wire::arrivals::Arrivals;
 use linerate_wire::clock::Clock;
+use linerate_wire::open_loop::Arrivals;
 
 use self::server::{ReceivedRequest, Then, error, reply, serve, well};
 use crate::driving::{bodies, plan, session};
@@ -64,7 +64,7 @@ impl Seen {
 fn driven(address: SocketAddr, timeout: Duration, plan: &PointPlan, enough: impl Fn(&Seen) -> bool) -> Seen {
     let session = session(address, timeout, &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let mut seen = Seen {
         requests: 0,
         moved_bytes: 0,
@@ -108,7 +108,7 @@ fn driven(address: SocketAddr, timeout: Duration, plan: &PointPlan, enough: impl
     seen
 }
 
-const PATIENT: Duration = Duration::from_secs(20);
+const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_millis(300);
 
 /// How a server answers each request.
@@ -130,12 +130,12 @@ const fn case(
     kinds: &'static [&'static str],
     answer: Behaviour,
 ) -> Case {
-    Case { name, op, size_bytes, timeout: PATIENT, answer, kinds }
+    Case { name, op, size_bytes, timeout: LONG_TIMEOUT, answer, kinds }
 }
 
 /// The same with little patience.
-const fn slow(name: &'static str, ask: (Op, u64), answer: Behaviour) -> Case {
-    Case { timeout: BRIEF, ..case(name, ask, &["timeout"], answer) }
+const fn slow(name: &'static str, request_spec: (Op, u64), answer: Behaviour) -> Case {
+    Case { timeout: BRIEF, ..case(name, request_spec, &["timeout"], answer) }
 }
 
 const LONG: &[&str] = &["long body"];
@@ -146,8 +146,8 @@ const NOT_HTTP: &[&str] = &["malformed: the reply is not HTTP/1.x"];
 const LENGTH: &[&str] = &["malformed: the reply's length is ambiguous"];
 const SURPLUS: &[&str] = &["malformed: bytes follow the reply"];
 
-fn announce(asked: &mut ReceivedRequest<'_>, length: u64) -> io::Result<()> {
-    asked.say(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"))
+fn announce(requested: &mut ReceivedRequest<'_>, length: u64) -> io::Result<()> {
+    requested.say(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"))
 }
 
 fn hang(_: &mut ReceivedRequest<'_>) -> io::Result<Then> {
@@ -155,11 +155,11 @@ fn hang(_: &mut ReceivedRequest<'_>) -> io::Result<Then> {
     Ok(Then::Close)
 }
 
-fn trickle(asked: &mut ReceivedRequest<'_>) -> io::Result<Then> {
-    announce(asked, asked.size_bytes)?;
+fn trickle(requested: &mut ReceivedRequest<'_>) -> io::Result<Then> {
+    announce(requested, requested.size_bytes)?;
     for _ in 0..20 {
         std::thread::sleep(Duration::from_millis(100));
-        asked.say("x")?;
+        requested.say("x")?;
     }
     Ok(Then::Close)
 }
@@ -382,7 +382,7 @@ fn each_fault_is_told_by_its_kind_and_is_no_success() {
 fn a_wrong_body_is_seen_where_bodies_are_compared() {
     for size_bytes in [4096, 300_000] {
         let plan = PointPlan { verify: true, ..plan(GET, size_bytes) };
-        let seen = driven(serve(Arc::new(well)), PATIENT, &plan, |s| s.failed() >= 4);
+        let seen = driven(serve(Arc::new(well)), LONG_TIMEOUT, &plan, |s| s.failed() >= 4);
         assert_eq!((seen.requests, seen.kinds()), (0, vec!["wrong body"]));
     }
 }
@@ -391,14 +391,14 @@ fn a_wrong_body_is_seen_where_bodies_are_compared() {
 fn nobody_listening_is_a_refused_connection() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for op in [GET, PUT] {
-        let seen = driven(address, PATIENT, &plan(op, 4096), |s| s.failed() >= 4);
+        let seen = driven(address, LONG_TIMEOUT, &plan(op, 4096), |s| s.failed() >= 4);
         assert_eq!((seen.requests, seen.kinds()), (0, vec!["connect: refused"]));
     }
 }
 
 /// What is asked for by a read, and blanks beside a write.
-fn body(asked: &ReceivedRequest<'_>) -> Vec<u8> {
-    if asked.line.starts_with("PUT") { b" \r\n".to_vec() } else { vec![b'x'; 4096] }
+fn body(requested: &ReceivedRequest<'_>) -> Vec<u8> {
+    if requested.line.starts_with("PUT") { b" \r\n".to_vec() } else { vec![b'x'; 4096] }
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn what_http_allows_is_no_fault() {
     ];
     for (what, answer) in answers {
         for op in [GET, PUT] {
-            let seen = driven(serve(Arc::new(answer)), PATIENT, &plan(op, 4096), |s| s.requests >= 4);
+            let seen = driven(serve(Arc::new(answer)), LONG_TIMEOUT, &plan(op, 4096), |s| s.requests >= 4);
             assert!(seen.requests >= 4 && seen.errors.is_empty(), "{what}, {op}: {seen:?}");
             assert!(seen.moved_bytes >= 4096 * 4, "{what}, {op}: {seen:?}");
         }
@@ -448,7 +448,7 @@ fn idle_connections_that_the_server_closes_cost_no_request_unless_one_was_under_
     // The server closes right behind each reply, unannounced: a request that crossed the close is lost, and told so.
     let close_behind = |a: &mut ReceivedRequest<'_>| a.serve_well().map(|_| Then::Close);
     for op in [GET, PUT] {
-        let seen = driven(serve(Arc::new(close_behind)), PATIENT, &plan(op, 4096), |s| s.requests >= 50);
+        let seen = driven(serve(Arc::new(close_behind)), LONG_TIMEOUT, &plan(op, 4096), |s| s.requests >= 50);
         assert!(seen.requests >= 50, "{op}: {seen:?}");
         let crossed = ["closed without a reply", "connection reset"];
         assert!(seen.kinds().iter().all(|k| crossed.contains(k)), "{op}: {seen:?}");
@@ -466,7 +466,7 @@ fn retries_turn_failed_attempts_into_later_successes_that_are_counted_apart() {
             _ => a.serve_well(),
         };
         let retrying = PointPlan { retries: 20, concurrency: 1, ..plan(op, 4096) };
-        let seen = driven(serve(Arc::new(every_other)), PATIENT, &retrying, |s| s.requests >= 4);
+        let seen = driven(serve(Arc::new(every_other)), LONG_TIMEOUT, &retrying, |s| s.requests >= 4);
         assert!(seen.requests >= 4 && seen.errors.is_empty(), "{op}: {seen:?}");
         assert!(seen.retries["closed without a reply"] >= 3, "{op}: {seen:?}");
         // All attempts are part of a latency.
@@ -478,7 +478,7 @@ fn retries_turn_failed_attempts_into_later_successes_that_are_counted_apart() {
         Ok(Then::Keep)
     };
     let plan = PointPlan { retries: 2, ..plan(GET, 4096) };
-    let seen = driven(serve(Arc::new(refuses)), PATIENT, &plan, |s| s.failed() >= 4);
+    let seen = driven(serve(Arc::new(refuses)), LONG_TIMEOUT, &plan, |s| s.failed() >= 4);
     let (errors, retries) = (seen.errors["http 500 InternalError"], seen.retries["http 500 InternalError"]);
     assert!(seen.requests == 0 && retries >= 2 * errors && retries <= 2 * errors + 4, "{seen:?}");
 }
@@ -494,7 +494,7 @@ fn an_error_limit_ends_the_point() {
     };
     for (limit, least) in [(ErrorLimit::Count(5), 6), (ErrorLimit::Share(0.2), 20)] {
         let plan = PointPlan { error_limit: Some(limit), ..plan(GET, 4096) };
-        let seen = driven(serve(Arc::new(refuses)), PATIENT, &plan, |_| false);
+        let seen = driven(serve(Arc::new(refuses)), LONG_TIMEOUT, &plan, |_| false);
         assert_eq!(seen.ended, StopReason::ErrorLimit);
         assert!(seen.failed() >= least && seen.requests > 0, "{limit:?}: {seen:?}");
     }
@@ -503,8 +503,8 @@ fn an_error_limit_ends_the_point() {
 #[test]
 fn what_is_in_flight_at_the_end_is_no_error() {
     for (op, unended) in [(GET, 0), (PUT, 2)] {
-        let few = PointPlan { until: Until::Intervals(4), ..plan(op, 4096) };
-        let seen = driven(serve(Arc::new(hang)), PATIENT, &few, |_| false);
+        let few = PointPlan { until: EndCondition::Intervals(4), ..plan(op, 4096) };
+        let seen = driven(serve(Arc::new(hang)), LONG_TIMEOUT, &few, |_| false);
         assert_eq!((seen.requests, seen.failed(), seen.ended), (0, 0, StopReason::Duration), "{op}: {seen:?}");
         assert_eq!(seen.unended_writes, unended, "{op}: {seen:?}");
     }
@@ -521,8 +521,8 @@ fn a_write_that_is_given_up_does_not_arrive_later() {
         ARRIVED.fetch_add(u64::from(arrived.is_ok_and(|n| n == BYTES)) + 1000, Ordering::Relaxed);
         Ok(Then::Close)
     };
-    let few = PointPlan { until: Until::Intervals(4), ..plan(PUT, BYTES) };
-    let seen = driven(serve(Arc::new(reads_late)), PATIENT, &few, |_| false);
+    let few = PointPlan { until: EndCondition::Intervals(4), ..plan(PUT, BYTES) };
+    let seen = driven(serve(Arc::new(reads_late)), LONG_TIMEOUT, &few, |_| false);
     assert_eq!((seen.requests, seen.failed(), seen.unended_writes), (0, 0, 2), "{seen:?}");
     let begin = Instant::now();
     while ARRIVED.load(Ordering::Relaxed) < 2000 && begin.elapsed() < END {
@@ -541,9 +541,9 @@ fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_se
     };
     for spacing in [Spacing::Constant, Spacing::Poisson] {
         let arrivals = Some(Arrivals { per_s: 200.0, spacing, point: 0, client: (0, 1) });
-        let until = Until::Intervals(40);
+        let until = EndCondition::Intervals(40);
         let plan = PointPlan { concurrency: 1, arrivals, until, ..plan(GET, 1000) };
-        let seen = driven(serve(Arc::new(stall_once)), PATIENT, &plan, |_| false);
+        let seen = driven(serve(Arc::new(stall_once)), LONG_TIMEOUT, &plan, |_| false);
         assert!(seen.errors.is_empty() && seen.total_intended.len() == seen.requests, "{seen:?}");
         let slow = |latencies: &Latencies| latencies.count_between(400_000_000, u64::MAX / 2);
         let (intended, actual) = (slow(&seen.total_intended), slow(&seen.total));
@@ -558,9 +558,9 @@ fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_se
 fn an_open_loop_starts_what_is_due_and_no_more() {
     for (threads, concurrency) in [(1, 64), (3, 64)] {
         let arrivals = Some(Arrivals { per_s: 100.0, spacing: Spacing::Constant, point: 0, client: (0, 1) });
-        let until = Until::Intervals(20);
+        let until = EndCondition::Intervals(20);
         let plan = PointPlan { concurrency, threads, arrivals, until, ..plan(GET, 100) };
-        let seen = driven(serve(Arc::new(well)), PATIENT, &plan, |_| false);
+        let seen = driven(serve(Arc::new(well)), LONG_TIMEOUT, &plan, |_| false);
         // 100 fall due in a second, the first at once.
         assert!((99..=101).contains(&seen.due), "{threads}: {seen:?}");
         assert!(seen.requests <= seen.due && seen.errors.is_empty(), "{threads}: {seen:?}");
@@ -577,7 +577,7 @@ fn several_requests_on_one_connection_are_told_apart() {
         }
         _ => a.serve_well(),
     };
-    let seen = driven(serve(Arc::new(third)), PATIENT, &plan(GET, 4096), |s| s.requests >= 40);
+    let seen = driven(serve(Arc::new(third)), LONG_TIMEOUT, &plan(GET, 4096), |s| s.requests >= 40);
     assert_eq!(seen.kinds(), ["http 404 NoSuchKey"]);
     let share = seen.failed() as f64 / (seen.failed() + seen.requests) as f64;
     assert!((0.25..0.40).contains(&share), "{seen:?}");

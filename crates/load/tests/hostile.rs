@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use linerate_load::body::Bodies;
 use linerate_load::bucket::{Bucket, BucketError, Removal};
-use linerate_load::listing::Identified;
-use linerate_load::object::ObjectId;
-use linerate_load::point::{Drive, drive};
+use linerate_load::listing::KeyVersion;
+use linerate_load::object_id::ObjectId;
+use linerate_load::point::{PointDriver, drive};
 use linerate_load::session::{PointPlan, Session};
 use linerate_record::run::Op;
 use linerate_wire::clock::Clock;
-use linerate_wire::patience::Heed;
+use linerate_wire::deadline::CancelToken;
 
 use self::behaviours::Behaviour;
 use crate::driving::{bodies, plan, session};
@@ -29,7 +29,7 @@ use crate::faults::server::{ReceivedRequest, Then, reply, serve, well};
 const LIMIT: Duration = Duration::from_millis(150);
 
 /// Limit where the answer comes.
-const PATIENT: Duration = Duration::from_secs(20);
+const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What any machine may take on top of it: a call that takes longer hangs.
 const SLACK: Duration = Duration::from_secs(180);
@@ -81,25 +81,25 @@ const CALLS: [Call; 18] = [
 /// One server for all: the bucket's name says how it behaves, and at which call.
 fn serve_all() -> SocketAddr {
     let behaviours = behaviours::all();
-    serve(Arc::new(move |asked: &mut ReceivedRequest<'_>| {
-        let bucket = asked.line.split(['/', '?', ' ']).nth(2).unwrap_or_default();
+    serve(Arc::new(move |requested: &mut ReceivedRequest<'_>| {
+        let bucket = requested.line.split(['/', '?', ' ']).nth(2).unwrap_or_default();
         let mut numbers = bucket.split('-').skip(1).filter_map(|n| n.parse::<usize>().ok());
         let (behaviour, call) = (numbers.next().expect("a behaviour"), CALLS[numbers.next().expect("a call")]);
-        match before(call, asked) {
+        match before(call, requested) {
             Some(answer) => {
-                asked.take_body()?;
-                asked.say(answer)?;
+                requested.take_body()?;
+                requested.say(answer)?;
                 Ok(Then::Keep)
             }
-            None => (behaviours[behaviour].answer)(asked),
+            None => (behaviours[behaviour].answer)(requested),
         }
     }))
 }
 
 /// What a well-behaved server says to the calls that come before the one that is misbehaved at.
-fn before(call: Call, asked: &ReceivedRequest<'_>) -> Option<Vec<u8>> {
-    let (get, put) = (asked.line.starts_with("GET"), asked.line.starts_with("PUT"));
-    let (initiates, part) = (asked.line.contains("?uploads="), put && asked.line.contains("partNumber="));
+fn before(call: Call, requested: &ReceivedRequest<'_>) -> Option<Vec<u8>> {
+    let (get, put) = (requested.line.starts_with("GET"), requested.line.starts_with("PUT"));
+    let (initiates, part) = (requested.line.contains("?uploads="), put && requested.line.contains("partNumber="));
     match call {
         Call::Remove if get && initiates => Some(reply("200 OK", "", b"<ListMultipartUploadsResult/>")),
         Call::Remove if get => Some(reply("200 OK", "", b"<ListBucketResult/>")),
@@ -120,7 +120,7 @@ fn one(op: Op) -> PointPlan {
 /// Drives a load until something succeeded or failed; the successes, and how the failures are told.
 fn driven(session: &Session, plan: &PointPlan) -> (bool, String) {
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let (mut succeeded, mut reported) = (false, Vec::new());
     let outcome = drive(&with, plan, |figures| {
         for row in figures.rows.into_iter().filter(|row| row.requests > 0 || !row.errors.is_empty()) {
@@ -144,7 +144,7 @@ fn called(session: &Session, call: Call) -> (bool, String) {
         Err(error) => return (false, error.to_string()),
     };
     let id = ObjectId { set: 1, seq: 1 };
-    let upload = Identified { key: "run/a".into(), id: "u".into() };
+    let upload = KeyVersion { key: "run/a".into(), id: "u".into() };
     let reported = |result: Result<bool, BucketError>| match result {
         Ok(succeeded) => (succeeded, "nothing".to_owned()),
         Err(error) => (false, error.to_string()),
@@ -240,7 +240,7 @@ fn listings_that_never_end_are_errors() {
             a.say(reply("200 OK", "", pages(a.number).as_bytes()))?;
             Ok(Then::Keep)
         };
-        let session = session(serve(Arc::new(answer)), PATIENT, &bodies);
+        let session = session(serve(Arc::new(answer)), LONG_TIMEOUT, &bodies);
         let error = Bucket::connect(&session, 0).unwrap().list("run/", usize::MAX).expect_err(what);
         assert!(error.to_string().contains(why), "{what}: {error}");
         let error = Bucket::connect(&session, 0).unwrap().stored(0, 1_000_000).expect_err(what);
@@ -265,7 +265,7 @@ fn what_a_listing_still_shows_is_not_deleted_whatever_the_target_says() {
             a.say(reply("200 OK", "", body.as_bytes()))?;
             Ok(Then::Keep)
         };
-        let session = session(serve(Arc::new(answer)), PATIENT, &bodies);
+        let session = session(serve(Arc::new(answer)), LONG_TIMEOUT, &bodies);
         let left = Bucket::connect(&session, 0).unwrap().sweep_up(false, &mut |_| Ok(())).unwrap();
         let reported = left.why.map(|error| error.to_string());
         assert_eq!((left.objects, left.bytes, left.more), (1, 1, false), "{said}: {reported:?}");
@@ -315,12 +315,12 @@ fn a_flag_ends_a_call_in_any_phase_and_a_limit_does_so_by_its_name() {
         a.take_body().map(|()| Then::Close)
     }));
     for (phase, address) in [("connecting", listener.local_addr().unwrap()), ("access to bucket", silent)] {
-        let asked = |heed: &Heed, limit: Duration| {
+        let requested = |cancel: &CancelToken, limit: Duration| {
             let session = session(address, limit, &bodies);
-            let result = Bucket::connect_heeding(&session, 0, heed).and_then(|mut bucket| bucket.exists());
+            let result = Bucket::connect_heeding(&session, 0, cancel).and_then(|mut bucket| bucket.exists());
             result.map(|_| ()).expect_err(phase)
         };
-        let late = asked(&Heed::Nothing, LIMIT);
+        let late = requested(&CancelToken::Nothing, LIMIT);
         let reported = late.to_string();
         assert!(reported.starts_with(phase) && reported.ends_with("timed out after 150 ms"), "{reported}");
 
@@ -331,7 +331,7 @@ fn a_flag_ends_a_call_in_any_phase_and_a_limit_does_so_by_its_name() {
             raised.store(true, Ordering::Relaxed);
         });
         // Were the flag not looked at, this limit would end it by its name.
-        let stopped = asked(&Heed::Stop(flag), Duration::from_secs(60));
+        let stopped = requested(&CancelToken::Stop(flag), Duration::from_secs(60));
         raise.join().unwrap();
         assert!(matches!(stopped, BucketError::Stopped), "{phase}: {stopped}");
     }
@@ -350,7 +350,7 @@ fn a_well_behaved_server_is_taken_for_one() {
         _ => well(a),
     };
     let (bodies, address) = (bodies(), serve(Arc::new(answer)));
-    let session = session(address, PATIENT, &bodies);
+    let session = session(address, LONG_TIMEOUT, &bodies);
     let mut bucket = Bucket::connect(&session, 0).unwrap();
     assert_eq!(bucket.exists().unwrap(), (true, Some("good".into())));
     assert!(bucket.create().unwrap() && bucket.list("run/", 10).unwrap().len() == 8);

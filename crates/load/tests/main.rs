@@ -1,6 +1,6 @@
 //! Loads against servers that are simulated, well-behaved and hostile.
 
-mod beside;
+mod alongside;
 mod capped;
 mod chunks_refused;
 mod driving;

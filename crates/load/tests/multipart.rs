@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use linerate_load::multipart::Parts;
-use linerate_load::point::{Drive, PointOutcome, drive};
-use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::point::{PointDriver, PointOutcome, drive};
+use linerate_load::session::{EndCondition, PointPlan, Session, Source};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_record::run::Op;
 use linerate_wire::clock::Clock;
@@ -94,7 +94,12 @@ const PART: u64 = 100_000;
 type Row = (u64, u64, i64, BTreeMap<String, u64>);
 
 /// Drives uploads of 250,000 bytes in parts of 100,000: `count` of them, or for some tenths of a second.
-fn driven(address: SocketAddr, concurrent: u32, until: Until, concurrency: u32) -> (PointOutcome, BTreeMap<Op, Row>) {
+fn driven(
+    address: SocketAddr,
+    concurrent: u32,
+    until: EndCondition,
+    concurrency: u32,
+) -> (PointOutcome, BTreeMap<Op, Row>) {
     let key = Credentials {
         access_key: "AK".into(),
         secret_key: Secret::new("s".into()),
@@ -112,7 +117,7 @@ fn driven(address: SocketAddr, concurrent: u32, until: Until, concurrency: u32) 
         ..driving::plan(Op::Multipart, SIZE)
     };
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let mut rows = BTreeMap::<Op, Row>::new();
     let outcome = drive(&with, &plan, |figures| {
         for row in figures.rows {
@@ -132,7 +137,7 @@ fn lines(seen: &Seen) -> Vec<String> {
 #[test]
 fn an_object_is_created_sent_in_parts_and_completed() {
     let (address, seen) = serve(usual);
-    let (outcome, rows) = driven(address, 1, Until::Written(1), 1);
+    let (outcome, rows) = driven(address, 1, EndCondition::Written(1), 1);
     let at = "/bucket/run/001/00000000-250000?";
     let expected = [
         format!("POST {at}uploads="),
@@ -155,7 +160,7 @@ fn parts_of_one_object_go_out_together_and_every_object_is_completed() {
         let (status, etag, body, _) = usual(line);
         (status, etag, body, Duration::from_millis(5))
     });
-    let (outcome, rows) = driven(address, 3, Until::Written(20), 4);
+    let (outcome, rows) = driven(address, 3, EndCondition::Written(20), 4);
     assert_eq!((rows[&Op::Multipart].0, rows[&Op::Part].0), (20, 60));
     assert!(outcome.unfinished.is_empty());
     assert_eq!(lines(&seen).len(), 20 * 5);
@@ -206,7 +211,7 @@ fn what_fails_is_counted_once_aborted_and_taken_back() {
     ];
     for (script, kind, of_parts, aborts) in cases {
         let (address, seen) = serve(script);
-        let (outcome, rows) = driven(address, 1, Until::Written(3), 1);
+        let (outcome, rows) = driven(address, 1, EndCondition::Written(3), 1);
         let (requests, bytes, moved_bytes, errors) = &rows[&Op::Multipart];
         assert_eq!((*requests, *bytes, *moved_bytes), (0, 0, 0), "{kind}");
         assert_eq!(errors, &BTreeMap::from([(kind.to_owned(), 3)]), "{kind}: one per object");
@@ -224,7 +229,7 @@ fn uploads_under_way_when_a_point_ends_are_told() {
         let (status, etag, body, _) = usual(line);
         (status, etag, body, Duration::from_millis(400))
     });
-    let (outcome, _) = driven(address, 1, Until::Intervals(2), 2);
+    let (outcome, _) = driven(address, 1, EndCondition::Intervals(2), 2);
     let reported: Vec<_> =
         outcome.unfinished.iter().map(|u| (u.id.seq, u.size_bytes, u.upload_id.as_deref())).collect();
     assert_eq!(reported, [(0, SIZE, Some("up/1")), (1, SIZE, Some("up/1"))]);

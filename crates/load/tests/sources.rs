@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use linerate_load::bucket::Bucket;
-use linerate_load::point::{Drive, drive};
-use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::point::{PointDriver, drive};
+use linerate_load::session::{EndCondition, PointPlan, Session, Source};
 use linerate_record::run::Op;
 use linerate_wire::clock::Clock;
 
@@ -48,7 +48,7 @@ fn plan(threads: u32) -> PointPlan {
         concurrency: 4,
         threads,
         source: Source::Set { set: 0, count: 1000 },
-        until: Until::Intervals(4),
+        until: EndCondition::Intervals(4),
         interval_ns: 100_000_000,
         ..driving::plan(Op::Stat, 0)
     }
@@ -65,7 +65,8 @@ fn connections_take_turns_through_the_sources_of_their_family() {
     ] {
         let peers = Peers::default();
         let session = session(serve(&peers), sources);
-        let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+        let with =
+            PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
         let mut errors = Vec::new();
         drive(&with, &plan(threads), |f| {
             errors.extend(f.rows.into_iter().flat_map(|r| r.errors));

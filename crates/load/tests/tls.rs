@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use linerate_load::bucket::{Bucket, BucketError};
 use linerate_load::hosts::Host;
-use linerate_load::listing::Identified;
-use linerate_load::object::ObjectId;
-use linerate_load::point::{Drive, drive};
-use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::listing::KeyVersion;
+use linerate_load::object_id::ObjectId;
+use linerate_load::point::{PointDriver, drive};
+use linerate_load::session::{EndCondition, PointPlan, Session, Source};
 use linerate_load::tls::Tls;
 use linerate_record::load::Lookup;
 use linerate_record::run::{Op, StopReason};
@@ -43,12 +43,12 @@ fn driven(session: &Session, op: Op, size: &str) -> (u64, Vec<String>) {
     let plan = PointPlan {
         sizes: size.parse().expect("a size"),
         source: Source::Set { set: 0, count: 1000 },
-        until: Until::Intervals(300),
+        until: EndCondition::Intervals(300),
         interval_ns: 100_000_000,
         ..driving::plan(op, 0)
     };
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
     let (mut requests, mut kinds) = (0, Vec::new());
     drive(&with, &plan, |figures| {
         for row in figures.rows {
@@ -183,7 +183,7 @@ fn every_call_ends_by_its_limit_whether_or_not_hands_are_shaken() {
         ("versions", |b| b.versions(None).map(drop)),
         ("uploads", |b| b.uploads().map(drop)),
         ("delete", |b| b.delete(&[(ObjectId { set: 1, seq: 1 }, 1)])),
-        ("abort", |b| b.abort_upload(&Identified { key: "run/a".into(), id: "u".into() })),
+        ("abort", |b| b.abort_upload(&KeyVersion { key: "run/a".into(), id: "u".into() })),
         ("sweep", |b| b.sweep_up(false, &mut |_| Ok(())).map(drop)),
     ];
     for manner in [Manner::Silent, Manner::Mute] {
@@ -246,10 +246,10 @@ fn another_certificate_of_the_name_of_the_one_that_was_given_is_told_as_such() {
     {
         let (served, another) = (serve(manner), serve(manner));
         let session = session(&served, Trust::Roots(another.roots.clone()), Lookup::Path);
-        let told = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.exists()).expect_err("it fails");
-        let told = told.to_string();
+        let reported = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.exists()).expect_err("it fails");
+        let reported = reported.to_string();
         let parts = ["another than the one of the same name that is trusted: it has another key", "with --ca-file"];
-        assert!(parts.iter().all(|part| told.contains(part)), "{manner:?}: {told}");
+        assert!(parts.iter().all(|part| reported.contains(part)), "{manner:?}: {reported}");
     }
 }
 

@@ -23,8 +23,8 @@ fn plans(criterion: &mut Criterion) {
     let large = with_nodes(&site, 484);
     criterion.bench_function("layout_of_484", |bencher| bencher.iter(|| layout(black_box(&large))));
     // All that the command computes: ceilings, spread of flows, layout, findings and the curve.
-    let asked = PlanRequest { nodes: Some(1..=484), ..PlanRequest::default() };
-    criterion.bench_function("plan_of_484", |bencher| bencher.iter(|| plan(black_box(&large), &asked)));
+    let requested = PlanRequest { nodes: Some(1..=484), ..PlanRequest::default() };
+    criterion.bench_function("plan_of_484", |bencher| bencher.iter(|| plan(black_box(&large), &requested)));
 }
 
 criterion_group!(benches, plans);

@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use linerate_model::spread::mesh::{Mesh, MeshSide, mesh_shares};
-use linerate_model::spread::placement::{Macs, Peers, egress};
+use linerate_model::spread::placement::{MacAssignment, Peers, egress};
 use linerate_model::spread::{Bundle, shares};
 use linerate_record::site::{Bond, BondMode, Encapsulation, IpVersion, Plane, SwitchHash, TransmitHash};
 
@@ -19,7 +19,7 @@ fn bundle() -> Bundle {
     let link = "bond0".to_owned();
     let plane =
         Plane { link, mtu_bytes: 9000, encapsulation: Encapsulation::None, timestamps: true, ip: IpVersion::V4 };
-    let peers = Peers { count: 483, routed: false, macs: Macs::Vendor };
+    let peers = Peers { count: 483, routed: false, macs: MacAssignment::Vendor };
     Bundle { members: 4, flows: FLOWS, flow_cap: 1e-4, placement: egress(&bond, None, &plane, peers) }
 }
 

@@ -10,26 +10,26 @@ use linerate_record::plan::{Ceiling, Resource, Work};
 use linerate_record::site::Site;
 
 use crate::layout::Geometries;
-use crate::traffic::{Strain, Traffic, strained, traffic};
+use crate::traffic::{FailureLoad, Traffic, traffic, with_failure_load};
 
-mod alone;
 mod clients;
 mod cpu;
+mod description;
 mod drives;
-mod entry;
+mod entry_node;
 mod fabric;
 mod links;
 mod memory;
 mod network;
 mod one_node;
 mod pcie;
-mod wording;
+mod unloaded_latency;
 
-pub(crate) use alone::{Visit, visit};
+use description::Wording;
 pub(crate) use fabric::own_shares;
 pub(crate) use network::among_nodes;
 pub(crate) use one_node::limits_by_themselves;
-use wording::Wording;
+pub(crate) use unloaded_latency::{Visit, visit};
 
 /// A ceiling, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +60,7 @@ struct Kind {
 
 /// All kinds.
 const KINDS: &[Kind] =
-    &[network::KIND, fabric::KIND, clients::KIND, entry::KIND, drives::KIND, pcie::KIND, memory::KIND, cpu::KIND];
+    &[network::KIND, fabric::KIND, clients::KIND, entry_node::KIND, drives::KIND, pcie::KIND, memory::KIND, cpu::KIND];
 
 /// What is asked, and what follows from it for all kinds.
 struct Case<'a> {
@@ -77,8 +77,8 @@ impl<'a> Case<'a> {
         Case { site, work, geometries, traffic, nodes: f64::from(site.nodes()) }
     }
 
-    fn under(site: &'a Site, geometries: &'a Geometries, work: &'a Work, strain: Strain) -> Self {
-        let traffic = strained(site, geometries, work, strain);
+    fn under(site: &'a Site, geometries: &'a Geometries, work: &'a Work, strain: FailureLoad) -> Self {
+        let traffic = with_failure_load(site, geometries, work, strain);
         Case { site, work, geometries, traffic, nodes: f64::from(strain.nodes) }
     }
 
@@ -121,7 +121,12 @@ pub fn limits(site: &Site, geometries: &Geometries, work: &Work) -> Vec<Resource
 }
 
 /// Every limit while a failed node strains those that are left.
-pub(crate) fn strained_limits(site: &Site, geometries: &Geometries, work: &Work, strain: Strain) -> Vec<ResourceLimit> {
+pub(crate) fn strained_limits(
+    site: &Site,
+    geometries: &Geometries,
+    work: &Work,
+    strain: FailureLoad,
+) -> Vec<ResourceLimit> {
     limits_of(&Case::under(site, geometries, work, strain))
 }
 

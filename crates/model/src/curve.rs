@@ -30,9 +30,9 @@ use crate::ceilings::{ResourceLimit, Visit, visit};
 use crate::layout::Geometries;
 use crate::traffic::near;
 
-mod own_links;
+mod client_links;
 
-use own_links::OwnLinks;
+use client_links::OwnLinks;
 
 /// What is called the knee: this share of the ceiling.
 pub const KNEE_SHARE: f64 = 0.9;
@@ -84,19 +84,19 @@ pub struct CurveModel {
     /// What it spends elsewhere besides as soon as it is not alone.
     crossing_s: f64,
     /// What it waits besides where it meets others: for its own node's links, and for an answer of all nodes of a set.
-    meetings: [Meeting; 2],
+    meetings: [NodeWait; 2],
 }
 
 /// A wait of a request at nodes that another one keeps busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Meeting {
+struct NodeWait {
     /// How long it is.
     wait_s: f64,
     /// How long each other one keeps such a node busy.
     busy_s: f64,
 }
 
-impl Meeting {
+impl NodeWait {
     /// What is waited on average among so many in flight that take so long.
     fn waited_s(&self, in_flight: f64, latency_s: f64) -> f64 {
         let free = 1.0 - (self.busy_s / latency_s).clamp(0.0, 1.0);
@@ -104,8 +104,8 @@ impl Meeting {
     }
 
     /// The same where a share of requests is of this kind.
-    fn among(self, share: f64) -> Meeting {
-        Meeting { wait_s: share * self.wait_s, busy_s: share * self.busy_s }
+    fn among(self, share: f64) -> NodeWait {
+        NodeWait { wait_s: share * self.wait_s, busy_s: share * self.busy_s }
     }
 }
 
@@ -115,13 +115,13 @@ struct Visits {
     visited: f64,
     elsewhere_s: f64,
     crossing_s: f64,
-    meetings: [Meeting; 2],
+    meetings: [NodeWait; 2],
 }
 
 /// The course of a site whose ceilings are known, the lowest first; nothing where it has none.
 #[must_use]
-pub fn course(site: &Site, geometries: &Geometries, work: &Work, limits: &[ResourceLimit]) -> Option<CurveModel> {
-    course_of(site, geometries, work, limits, None)
+pub fn curve_model(site: &Site, geometries: &Geometries, work: &Work, limits: &[ResourceLimit]) -> Option<CurveModel> {
+    curve_model_for(site, geometries, work, limits, None)
 }
 
 /// The same while one node serves all requests, of the group at a place: what binds of it is one station.
@@ -132,10 +132,10 @@ pub(crate) fn course_at_one(
     limits: &[ResourceLimit],
     place: usize,
 ) -> Option<CurveModel> {
-    course_of(site, geometries, work, limits, Some(place))
+    curve_model_for(site, geometries, work, limits, Some(place))
 }
 
-fn course_of(
+fn curve_model_for(
     site: &Site,
     geometries: &Geometries,
     work: &Work,
@@ -145,7 +145,7 @@ fn course_of(
     let bottleneck = limits.first()?;
     let at = |limit| visits(site, geometries, work, (limit, loops(site, limit, at_one)));
     let (read, write, [reads, writes]) = at(bottleneck)?;
-    let mixed = |of: fn(&Visits) -> f64| mix(work, of(&reads), of(&writes));
+    let mixed = |extract: fn(&Visits) -> f64| mix(work, extract(&reads), extract(&writes));
     let is_of_clients = |resource| matches!(resource, Resource::ClientIngress | Resource::ClientEgress);
     let own_links = is_of_clients(bottleneck.resource).then(|| {
         let shared = limits.iter().find(|limit| !is_of_clients(limit.resource));
@@ -209,13 +209,13 @@ fn visits(
     let (is_apart, loops) = (loops.is_some(), loops.unwrap_or(1.0));
     let in_a_loop = if is_apart { 1 } else { stations(site, bottleneck.resource) };
     let unit_s = loops * work.object_bytes as f64 / bottleneck.limit_bytes_per_s;
-    let of = |reads| visit(site, geometries, work.object_bytes, reads, bottleneck.resource);
-    let (read, write) = (of(true)?, of(false)?);
+    let visits_for = |reads| visit(site, geometries, work.object_bytes, reads, bottleneck.resource);
+    let (read, write) = (visits_for(true)?, visits_for(false)?);
     let crossing = if is_link(bottleneck.resource) { 1.0 } else { 0.0 };
     let mut reads = one_after_the_other(&read, FILLING[0], in_a_loop, unit_s, crossing);
     let mut writes = if is_of_nodes(bottleneck.resource) && !is_apart {
         // A write is at all nodes of its set at once, which are as one station.
-        let geometry = geometries.of(bottleneck.group.unwrap_or_default());
+        let geometry = geometries.for_group(bottleneck.group.unwrap_or_default());
         let sets = (f64::from(site.nodes()) / f64::from(geometry.shards)).max(1.0);
         in_step(&write, sets, unit_s, crossing)
     } else {
@@ -236,7 +236,7 @@ fn one_after_the_other(visit: &Visit, filling: f64, stations: u32, unit_s: f64, 
         visited: f64::from(stations).min(VISITS * visit.binding_s / unit_s),
         elsewhere_s: (alone_s - filling * visit.binding_s).max(0.0),
         crossing_s: crossing * visit.crossing_s,
-        meetings: [Meeting::default(); 2],
+        meetings: [NodeWait::default(); 2],
     }
 }
 
@@ -250,8 +250,8 @@ fn in_step(visit: &Visit, sets: f64, unit_s: f64, crossing: f64) -> Visits {
         crossing_s: crossing * visit.crossing_s,
         meetings: [
             // Shards of others come in where the object does.
-            Meeting { wait_s: visit.in_turn_s, busy_s: visit.sending_s / sets },
-            Meeting { wait_s: ROUNDS * visit.behind_s.min(HELD_UP_S), busy_s: visit.behind_busy_s / sets },
+            NodeWait { wait_s: visit.in_turn_s, busy_s: visit.sending_s / sets },
+            NodeWait { wait_s: ROUNDS * visit.behind_s.min(HELD_UP_S), busy_s: visit.behind_busy_s / sets },
         ],
     }
 }
@@ -371,8 +371,8 @@ impl CurveModel {
 
 /// The curve as a plan tells it: to four times the knee, to 64, and to what the site's own clients keep in flight.
 #[must_use]
-pub fn curve(site: &Site, course: &CurveModel) -> Curve {
-    let knee = course.reaching(KNEE_SHARE);
+pub fn curve(site: &Site, model: &CurveModel) -> Curve {
+    let knee = model.reaching(KNEE_SHARE);
     let clients = u64::from(site.askers()) * u64::from(site.clients.connections);
     let most = knee.saturating_mul(4).max(clients).max(LEAST_SHOWN);
     // Powers of two and what lies between them: the points of a logarithmic axis.
@@ -381,14 +381,14 @@ pub fn curve(site: &Site, course: &CurveModel) -> Curve {
     points.sort_unstable();
     points.dedup();
     Curve {
-        variability: course.variability,
-        alone_ns: course.alone_s * 1e9,
-        alone_by: course.alone_by,
-        stations: course.stations,
-        knee: course.at(knee),
+        variability: model.variability,
+        alone_ns: model.alone_s * 1e9,
+        alone_by: model.alone_by,
+        stations: model.stations,
+        knee: model.at(knee),
         knee_in_flight_each: (clients > 0).then(|| knee.div_ceil(u64::from(site.askers()))),
-        clients: (clients > 0).then(|| course.at(clients)),
-        points: points.into_iter().map(|in_flight| course.at(in_flight)).collect(),
+        clients: (clients > 0).then(|| model.at(clients)),
+        points: points.into_iter().map(|in_flight| model.at(in_flight)).collect(),
     }
 }
 
@@ -399,21 +399,21 @@ mod tests {
     use super::*;
     use crate::ceilings::limits;
     use crate::layout::geometries;
-    use crate::sites::site;
+    use crate::test_site::site;
 
-    fn course_of(site: &Site, object_bytes: u64, read_share: f64) -> CurveModel {
+    fn curve_model_for(site: &Site, object_bytes: u64, read_share: f64) -> CurveModel {
         let (geometries, work) = (geometries(site).unwrap(), Work { object_bytes, read_share });
-        course(site, &geometries, &work, &limits(site, &geometries, &work)).unwrap()
+        curve_model(site, &geometries, &work, &limits(site, &geometries, &work)).unwrap()
     }
 
     #[test]
     fn one_request_takes_what_it_takes_alone_and_a_larger_site_takes_more_to_fill() {
         let mut site = site();
         site.clients.count = 0;
-        let small = course_of(&site, 4 << 20, 1.0);
+        let small = curve_model_for(&site, 4 << 20, 1.0);
         assert!((small.at(1).latency_ns / (small.alone_s * 1e9) - 1.0).abs() < 1e-9, "{small:?}");
         site.groups[0].count = 64;
-        let larger = course_of(&site, 4 << 20, 1.0);
+        let larger = curve_model_for(&site, 4 << 20, 1.0);
         let ratio = larger.reaching(KNEE_SHARE) as f64 / small.reaching(KNEE_SHARE) as f64;
         assert!((3.5..4.5).contains(&ratio), "{ratio}");
     }
@@ -421,9 +421,9 @@ mod tests {
     #[test]
     fn the_knee_is_the_first_that_reaches_it_and_the_points_go_beyond() {
         let site = site();
-        let course = course_of(&site, 4 << 20, 1.0);
-        let curve = curve(&site, &course);
-        assert!(curve.knee.share >= KNEE_SHARE && course.share((curve.knee.in_flight - 1) as f64) < KNEE_SHARE);
+        let model = curve_model_for(&site, 4 << 20, 1.0);
+        let curve = curve(&site, &model);
+        assert!(curve.knee.share >= KNEE_SHARE && model.share((curve.knee.in_flight - 1) as f64) < KNEE_SHARE);
         assert_eq!(curve.clients.map(|point| point.in_flight), Some(32 * 64));
         let each = curve.knee_in_flight_each.unwrap();
         assert!(32 * each >= curve.knee.in_flight && 32 * (each - 1) < curve.knee.in_flight, "{each}");
@@ -438,16 +438,16 @@ mod tests {
         site.clients.count = 0;
         // Slow ports, so that the link is the longest stage.
         site.groups[0].nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = 1e9);
-        let on_bond = course_of(&site, 4 << 20, 1.0);
+        let on_bond = curve_model_for(&site, 4 << 20, 1.0);
         site.groups[0].nics.iter_mut().for_each(|nic| nic.ports = 1);
-        let on_port = course_of(&site, 4 << 20, 1.0);
+        let on_port = curve_model_for(&site, 4 << 20, 1.0);
         assert_eq!(on_bond.alone_s, on_port.alone_s);
         assert!(on_bond.ceiling_bytes_per_s > 1.9 * on_port.ceiling_bytes_per_s);
     }
 
     #[test]
     fn a_wait_is_met_by_more_the_more_others_there_are_and_the_longer_they_stay() {
-        let meeting = Meeting { wait_s: 2.0, busy_s: 1.0 };
+        let meeting = NodeWait { wait_s: 2.0, busy_s: 1.0 };
         // One other, half of its time: half of the wait. Three: 1 − 1/8 of it. None, or one that is always there.
         let rows = [(1.0, 2.0, 0.0), (2.0, 2.0, 1.0), (4.0, 2.0, 1.75), (2.0, 1.0, 2.0), (2.0, 0.5, 2.0)];
         for (in_flight, latency_s, waited_s) in rows {
@@ -475,11 +475,11 @@ mod tests {
             site.data.variability = variability;
             let Ok(geometries) = geometries(&site) else { return Ok(()) };
             let work = Work { object_bytes: 1 << size, read_share: 0.0 };
-            let course = course(&site, &geometries, &work, &limits(&site, &geometries, &work)).unwrap();
-            let (here, next) = (course.share(at as f64), course.share((at + 1) as f64));
-            prop_assert!(here > 0.0 && here <= next + 1e-12 && next <= 1.0, "{} {} {:?}", here, next, course);
-            let (one, two) = (course.share(1.0), course.share(2.0));
-            prop_assert!(nodes < 8 || one > 0.5 || two > 1.02 * one, "{} {} {:?}", one, two, course);
+            let model = curve_model(&site, &geometries, &work, &limits(&site, &geometries, &work)).unwrap();
+            let (here, next) = (model.share(at as f64), model.share((at + 1) as f64));
+            prop_assert!(here > 0.0 && here <= next + 1e-12 && next <= 1.0, "{} {} {:?}", here, next, model);
+            let (one, two) = (model.share(1.0), model.share(2.0));
+            prop_assert!(nodes < 8 || one > 0.5 || two > 1.02 * one, "{} {} {:?}", one, two, model);
         }
 
         #[test]
@@ -495,10 +495,10 @@ mod tests {
             site.data.variability = variability;
             let Ok(geometries) = geometries(&site) else { return Ok(()) };
             let work = Work { object_bytes: 1 << size, read_share };
-            let course = course(&site, &geometries, &work, &limits(&site, &geometries, &work)).unwrap();
-            let (here, next) = (course.share(at as f64), course.share((at + 1) as f64));
-            prop_assert!(here > 0.0 && here <= next + 1e-12 && next <= 1.0, "{} {} {:?}", here, next, course);
-            prop_assert!(course.at(at).latency_ns >= course.alone_s * 1e9 * (1.0 - 1e-9), "{:?}", course);
+            let model = curve_model(&site, &geometries, &work, &limits(&site, &geometries, &work)).unwrap();
+            let (here, next) = (model.share(at as f64), model.share((at + 1) as f64));
+            prop_assert!(here > 0.0 && here <= next + 1e-12 && next <= 1.0, "{} {} {:?}", here, next, model);
+            prop_assert!(model.at(at).latency_ns >= model.alone_s * 1e9 * (1.0 - 1e-9), "{:?}", model);
         }
     }
 }

@@ -1,38 +1,38 @@
 //! Readings of a window judged: each resource against the ceiling that the model gives it, the odd ones among those
 //! that should be alike, and what of that can have held the site back. `docs/method/readings.md` has the reasons.
 
-mod again;
 mod answer;
 mod bursts;
 mod clients;
-mod compared;
-mod figures;
 mod flapping;
-mod grid;
-mod heard;
-mod heat;
-mod impossible;
-mod light;
+mod heat_map;
+mod idle_window;
+mod impossible_counters;
+mod interface_mapping;
+mod joint_limits;
+mod light_load;
 mod links;
-mod load;
 mod losses;
 mod lost_members;
 mod machines;
-mod mapped;
+mod observations;
+mod outlier_rows;
 mod quotas;
 mod racks;
+mod readings_grid;
 mod resources;
-mod rest;
+mod retransmissions;
+mod sentences;
+mod served_load;
 mod sockets;
 mod suspects;
-mod together;
-mod words;
+mod unknown_nodes;
 
 use std::borrow::Cow;
 
-use linerate_analysis::odd::FALSE_ALARMS;
+use linerate_analysis::outlier::FALSE_ALARMS;
 use linerate_record::diagnosis::{
-    DIAGNOSIS_SCHEMA, Diagnosis, MemberUse, ReadNode, ReadWindow, SocketUse, UsedResource,
+    DIAGNOSIS_SCHEMA, Diagnosis, MemberUse, ReadNode, ReadWindow, ResourceUse, SocketUse,
 };
 use linerate_record::explanation::{Explanation, Observations};
 use linerate_record::readings::{ReadMeasure, Readings};
@@ -40,11 +40,11 @@ use linerate_record::site::Site;
 use linerate_record::units::percent;
 
 use crate::error::ModelError;
-use crate::explain::{AlreadyRead, explain_beside, with_members};
-use answer::ReadParts;
-use grid::Grid;
+use crate::explain::{AlreadyRead, explain_alongside, with_members};
+use answer::AnswerContext;
 use machines::{Machines, machines};
 pub use quotas::engine_word;
+use readings_grid::Grid;
 
 /// What readings say of a site. `links` has the interfaces of planes that do not have the name of their link: `public`
 /// or `private`, and the interface.
@@ -53,12 +53,12 @@ pub use quotas::engine_word;
 /// Where the engine does not run on such a site.
 pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) -> Result<Diagnosis, ModelError> {
     crate::plan::check(site)?;
-    let Machines { nodes, clients, strangers, mut caveats } = machines(site, readings);
+    let Machines { nodes, clients, unknown_nodes, mut caveats } = machines(site, readings);
     let grid = Grid::new(readings, &nodes);
     let planes = links::planes(site);
     let interfaces = interfaces(&grid, site, &planes, links);
     let unknown = unknown_links(&grid, site, &interfaces, links);
-    let (believed, beyond) = impossible::without(readings, site, (&grid, &grid.among(&clients)), &interfaces);
+    let (believed, beyond) = impossible_counters::without(readings, site, (&grid, &grid.among(&clients)), &interfaces);
     let mut grid = match &believed {
         Cow::Borrowed(_) => grid,
         Cow::Owned(without) => Grid::new(without, &nodes),
@@ -66,30 +66,31 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let readings = &*believed;
     let of_planes: Vec<Vec<&str>> =
         interfaces.iter().map(|of_node| of_node.iter().flatten().copied().collect()).collect();
-    let carried = load::carried(&grid, &of_planes);
+    let carried = served_load::carried(&grid, &of_planes);
     let both: Vec<f64> = carried[0].iter().zip(&carried[1]).map(|(sent, received)| sent + received).collect();
     grid.judge_where(&both);
-    let load = load::load(&grid, &carried);
+    let load = served_load::load(&grid, &carried);
     let uses = resources::node_uses(&grid, site, &interfaces);
     let used = resources::used(&grid, site, &uses);
     let members = resources::member_uses(&grid, site, &interfaces);
-    let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
+    let (outlier, comparisons) = outlier_rows::outlier(&grid, &interfaces, &uses);
     let of_clients = grid.among(&clients);
     let Seen { sockets, racks, alone } = seen(&grid, site, &of_clients, &uses);
-    let is_at_rest = rest::is_at_rest(&used, &load);
-    let judged = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
-    let (suspects, none_of_these) = if is_at_rest { rest::at_rest(judged) } else { judged };
+    let is_at_rest = idle_window::is_at_rest(&used, &load);
+    let judged = suspects::suspects(&grid, site, (&outlier, &uses), (&used, &members), alone);
+    let (suspects, none_of_these) = if is_at_rest { idle_window::at_rest(judged) } else { judged };
     let lacking = site.nodes().saturating_sub(nodes.len() as u32);
     let read = already_read(&grid, &of_clients);
-    let explanation = backward(site, figures::observations(&grid, &load, lacking), (&members, &read), &mut caveats)?;
+    let explanation =
+        backward(site, observations::observations(&grid, &load, lacking), (&members, &read), &mut caveats)?;
     let (unjudged, unknown): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|one| one.of_all);
     caveats.extend(unknown.into_iter().map(|one| one.said));
     let mut warnings = warnings(site, readings, &nodes, (&used, beyond));
     warnings.extend(unjudged.into_iter().map(|one| one.said));
-    warnings.extend(mapped::told(&grid, site, &planes, &interfaces));
+    warnings.extend(interface_mapping::reported(&grid, site, &planes, &interfaces));
     let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
-    let is_nameless = !are_links_read && !mapped::lacks_label(readings, "instance");
-    warnings.splice(0..0, nameless(&strangers).filter(|_| is_nameless));
+    let is_nameless = !are_links_read && !interface_mapping::lacks_label(readings, "instance");
+    warnings.splice(0..0, nameless(&unknown_nodes).filter(|_| is_nameless));
     caveats.extend(quotas::of_others(&grid));
     caveats.extend(racks.caveats);
     caveats.extend(still_counters(&grid, &interfaces));
@@ -98,14 +99,14 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let mut diagnosis = Diagnosis {
         schema: DIAGNOSIS_SCHEMA,
         site: site.name.clone(),
-        blind: words::blind(readings, &window, site),
+        blind: sentences::blind(readings, &window, site),
         window,
         unheard: lacking,
         answer: String::new(),
         next: None,
-        heat: heat::heat(&grid, &uses),
+        heat: heat_map::heat(&grid, &uses),
         nodes: nodes.iter().map(|node| read_node(site, node)).collect(),
-        strangers,
+        unknown_nodes,
         load,
         used,
         members,
@@ -113,8 +114,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         racks: racks.uses,
         rack_pairs: racks.pairs,
         clients: clients.iter().map(|client| client.name.clone()).collect(),
-        sent_again: again::sent_again(&grid),
-        odd,
+        sent_again: retransmissions::sent_again(&grid),
+        outlier,
         suspects,
         none_of_these,
         explanation,
@@ -124,7 +125,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         warnings,
         caveats,
     };
-    let known = ReadParts { are_links_read, are_clients_read: read.are_clients, is_at_rest };
+    let known = AnswerContext { are_links_read, are_clients_read: read.are_clients, is_at_rest };
     (diagnosis.answer, diagnosis.next) = answer::answered(&grid, site, &diagnosis, known);
     Ok(diagnosis)
 }
@@ -154,7 +155,7 @@ fn backward(
             return Ok(None);
         }
     };
-    match explain_beside(site, &observed, read) {
+    match explain_alongside(site, &observed, read) {
         Ok(explanation) => Ok(Some(with_members(explanation, members))),
         Err(ModelError::Observed(faults)) => {
             caveats.extend(faults.into_iter().map(|fault| format!("the model was not run backward: {fault}")));
@@ -168,7 +169,7 @@ fn backward(
 struct Seen {
     sockets: Vec<SocketUse>,
     racks: racks::Racks,
-    alone: suspects::SeenAlone,
+    alone: suspects::DirectObservations,
 }
 
 fn seen(grid: &Grid<'_>, site: &Site, of_clients: &Grid<'_>, uses: &[resources::NodeUse]) -> Seen {
@@ -186,7 +187,7 @@ fn seen(grid: &Grid<'_>, site: &Site, of_clients: &Grid<'_>, uses: &[resources::
     found.extend(suspects::busy_thread(grid));
     let not_lossy = sockets::not_lossy(&readings.sockets, nodes, &found);
     let (behind_uplinks, gone) = (std::mem::take(&mut racks.behind_uplinks), std::mem::take(&mut racks.gone));
-    Seen { sockets, racks, alone: suspects::SeenAlone { suspects: found, not_lossy, behind_uplinks, gone } }
+    Seen { sockets, racks, alone: suspects::DirectObservations { suspects: found, not_lossy, behind_uplinks, gone } }
 }
 
 fn read_node(site: &Site, node: &machines::ReadMachine) -> ReadNode {
@@ -220,13 +221,13 @@ fn warnings(
     site: &Site,
     readings: &Readings,
     nodes: &[machines::ReadMachine],
-    (used, beyond): (&[UsedResource], Vec<String>),
+    (used, beyond): (&[ResourceUse], Vec<String>),
 ) -> Vec<String> {
     let mut warnings = readings.warnings.clone();
     warnings.extend(beyond);
-    warnings.extend(heard::told(site, readings, nodes));
+    warnings.extend(unknown_nodes::reported(site, readings, nodes));
     warnings.extend(racks::disagreements(site, &readings.stated));
-    for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > impossible::ABOVE) {
+    for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > impossible_counters::ABOVE) {
         warnings.push(format!(
             "{} carries {} of what the site says that it can, at {}: its speed or ports in the site are wrong",
             one.resource.in_a_sentence(),
@@ -253,7 +254,7 @@ fn unknown_links(
 ) -> Vec<UnknownLink> {
     let planes = links::planes(site);
     // Whose label has another name has no interface by any: that is told with what to map, and needs no second warning.
-    if mapped::lacks_label(grid.readings, "device") {
+    if interface_mapping::lacks_label(grid.readings, "device") {
         return Vec::new();
     }
     let unknown = planes.iter().enumerate().filter_map(|(place, plane)| {
@@ -294,12 +295,12 @@ fn interfaces<'r>(
 }
 
 /// Machines that may be the nodes whose links are lacking, by names that nobody joins.
-fn nameless(strangers: &[String]) -> Option<String> {
-    let first = strangers.first()?;
+fn nameless(unknown_nodes: &[String]) -> Option<String> {
+    let first = unknown_nodes.first()?;
     Some(format!(
         "{} machines that were read are no node by any of their names, such as {first}: is node_uname_info scraped, or \
          does --map name a label that has nodes' names?",
-        strangers.len()
+        unknown_nodes.len()
     ))
 }
 

@@ -4,32 +4,32 @@
 //! are; each figure is held against them ([`likelihood`] says how), and few deviations are preferred to many. What
 //! survives is told with its weight, never one answer where two fit. `docs/method/explain.md` has the reasons.
 
-mod anything;
+mod bond_readings;
+mod described_ceilings;
 mod deviation;
-mod few;
+mod deviations;
 mod forecast;
-mod given;
 mod hypothesis;
-mod impossible;
-mod joint;
-mod kinds;
+mod impossible_figures;
+mod indistinguishable;
+mod joint_likelihood;
 mod likelihood;
-mod mixed;
-mod nodes;
-mod rack;
-mod read;
+mod mixed_node_kinds;
+mod next_reading;
+mod node_figures;
+mod node_loads;
+mod predictions;
 mod readings;
 mod remedies;
-mod rows;
-mod said;
 mod score;
-mod separator;
-mod single;
-mod standing;
-mod strangers;
-mod totals;
+mod sentences;
+mod single_deviations;
+mod slow_rack;
+mod small_samples;
+mod total_forecast;
+mod unknown_cause;
+mod unknown_nodes;
 mod verdicts;
-mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,19 +40,19 @@ use crate::error::ModelError;
 use crate::layout::geometries;
 use deviation::Variant;
 use forecast::{HypotheticalSite, world};
-use given::given;
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
+use next_reading::{Leader, separator};
+use node_loads::given;
+use predictions::residuals;
 use readings::LoadedSite;
 use remedies::{healthy, remedy};
-use said::residuals;
-use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of};
-use separator::{Leader, separator};
+use score::{CURVE_ERROR, ObservedFigures, evidence, named_nodes};
 
-pub use deviation::Hold;
-pub use impossible::{ERROR_SHARES, wrong_error};
-pub use read::with_members;
+pub use bond_readings::with_members;
+pub use deviation::HeldNode;
+pub use impossible_figures::{ERROR_SHARES, wrong_error};
 pub(crate) use readings::AlreadyRead;
-pub use single::{Predicted, Single, singles};
+pub use single_deviations::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.
 const SAME_SIGMAS: f64 = 0.25;
@@ -62,11 +62,11 @@ const SAME_SIGMAS: f64 = 0.25;
 /// # Errors
 /// Where nothing was observed, figures cannot be (each is told), or the engine does not run on such a site.
 pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, ModelError> {
-    explain_beside(site, observations, &AlreadyRead::default())
+    explain_alongside(site, observations, &AlreadyRead::default())
 }
 
 /// The same where something was read beside the figures: what is to be read next is none of that.
-pub(crate) fn explain_beside(
+pub(crate) fn explain_alongside(
     site: &Site,
     observations: &Observations,
     read: &AlreadyRead,
@@ -74,7 +74,7 @@ pub(crate) fn explain_beside(
     check(site, observations)?;
     let geometries = geometries(site)?;
     let evidence = evidence(site, observations);
-    let variants = rows::all(site, observations);
+    let variants = deviations::all(site, observations);
     let search = search(site, &geometries, (observations, &evidence), &variants).ok_or(ModelError::NoCeiling)?;
     let worlds: Vec<HypotheticalSite> = search
         .survivors
@@ -92,18 +92,18 @@ pub(crate) fn explain_beside(
     let missed: Vec<Residual> = search.nearest.iter().flat_map(of_candidate).collect();
     let (as_described, forecast) = &search.described;
     let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
-    let kinds = kinds::kinds(&survivors);
+    let kinds = indistinguishable::kinds(&survivors);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
-    let mut of_nodes = nodes::low_nodes_in_words(&evidence.get, &evidence.put);
-    of_nodes.extend(strangers::caveats(site, observations));
+    let mut of_nodes = node_figures::low_nodes_in_words(&evidence.get, &evidence.put);
+    of_nodes.extend(unknown_nodes::caveats(site, observations));
     Ok(Explanation {
         schema: EXPLANATION_SCHEMA,
         observations: observations.clone(),
         curve_error_share: observations.figures.iter().any(|figure| figure.in_flight.is_some()).then_some(CURVE_ERROR),
         of_run: Vec::new(),
         of_nodes,
-        node_figures: kinds::of_nodes(observations),
-        described: standing::standings(&evidence, &search, &variants),
+        node_figures: indistinguishable::of_nodes(observations),
+        described: described_ceilings::standings(&evidence, &search, &variants),
         verdict: verdicts::verdict(&survivors, &kinds, search.none_of_these),
         kinds,
         survivors,
@@ -119,7 +119,7 @@ fn check(site: &Site, observations: &Observations) -> Result<(), ModelError> {
     if observations.figures.is_empty() {
         return Err(ModelError::NothingObserved);
     }
-    let faults = impossible::faults(site, observations);
+    let faults = impossible_figures::faults(site, observations);
     if faults.is_empty() { Ok(()) } else { Err(ModelError::Observed(faults)) }
 }
 
@@ -138,11 +138,11 @@ fn leaders<'a>(
 ) -> Vec<Leader<'a>> {
     let mut found = Vec::new();
     for ((hypothesis, world), candidate) in survivors.iter().zip(worlds).zip(candidates) {
-        let of = |reads: bool| {
-            let ceiling = candidate.forecast.of(reads).filter(|_| is_moment(evidence, reads))?;
+        let loaded_site = |reads: bool| {
+            let ceiling = candidate.forecast.ceiling_for(reads).filter(|_| is_moment(evidence, reads))?;
             Some(LoadedSite { world, reads, given: given(evidence, world, ceiling, reads)? })
         };
-        let loaded: Vec<LoadedSite> = [true, false].into_iter().filter_map(of).collect();
+        let loaded: Vec<LoadedSite> = [true, false].into_iter().filter_map(loaded_site).collect();
         if !loaded.is_empty() {
             found.push(Leader { id: &hypothesis.id, weight: hypothesis.weight, world, loaded });
         }
@@ -159,12 +159,12 @@ fn recorded_survivors(
     evidence: &ObservedFigures,
 ) -> Vec<Hypothesis> {
     let described = (&search.described.0, &search.described.1);
-    let of = |(place, (candidate, world)): (usize, (&Candidate, &HypotheticalSite))| {
+    let recorded_survivor = |(place, (candidate, world)): (usize, (&Candidate, &HypotheticalSite))| {
         let chosen = candidate.variants(variants);
         let alike = search.survivors.iter().zip(worlds).enumerate().filter(|(other, (candidate_b, world_b))| {
             *other != place
                 && candidate.forecast.resembles(&candidate_b.forecast, SAME_SIGMAS * observations.error_share)
-                && nodes_of(world) == nodes_of(world_b)
+                && named_nodes(world) == named_nodes(world_b)
         });
         let residuals = residuals(observations, evidence, world, &candidate.forecast);
         Hypothesis {
@@ -180,7 +180,7 @@ fn recorded_survivors(
             residuals,
         }
     };
-    search.survivors.iter().zip(worlds).enumerate().map(of).collect()
+    search.survivors.iter().zip(worlds).enumerate().map(recorded_survivor).collect()
 }
 
 /// What no survivor explains, each with the nearest miss of all that was not refuted; where nothing survives, what the
@@ -206,8 +206,8 @@ fn caveats(
     separated: bool,
 ) -> Vec<String> {
     let is_spread_as_measured = [true, false].into_iter().any(|reads| {
-        let ceiling = search.described.1.of(reads).and_then(|ceiling| ceiling.mixed.as_ref());
-        ceiling.and_then(|_| mixed::measured(evidence.nodes(reads), &search.described.0)).is_some()
+        let ceiling = search.described.1.ceiling_for(reads).and_then(|ceiling| ceiling.mixed.as_ref());
+        ceiling.and_then(|_| mixed_node_kinds::measured(evidence.nodes(reads), &search.described.0)).is_some()
     });
     let spread =
         if is_spread_as_measured { "spread over nodes as their figures show" } else { "spread evenly over all nodes" };
@@ -233,7 +233,7 @@ fn caveats(
     if evidence.get.nodes.is_empty() && evidence.put.nodes.is_empty() {
         reported.push("without figures per node, a slow node can be suspected but not named".to_owned());
     }
-    reported.extend(nodes::caveats(&evidence.get, &evidence.put));
+    reported.extend(node_figures::caveats(&evidence.get, &evidence.put));
     let untold = untold(site);
     if !untold.is_empty() {
         reported.push(format!("assumed, and not varied: {}", untold.join(", ")));
@@ -246,7 +246,7 @@ fn caveats(
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);
     // Where one leads clearly, none was sought.
-    let is_clear = survivors.first().is_some_and(|first| first.weight >= separator::CLEAR);
+    let is_clear = survivors.first().is_some_and(|first| first.weight >= next_reading::CLEAR);
     if leads && !separated && !is_clear && survivors.len() > 1 {
         reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
     }
@@ -256,16 +256,16 @@ fn caveats(
 /// Assumed values that no hypothesis varies: of several kinds of nodes, a value that is assumed of each is told once.
 fn untold(site: &Site) -> Vec<String> {
     let paths: Vec<&str> =
-        site.assumed.keys().filter(|path| !rows::is_varied(site, path)).map(String::as_str).collect();
+        site.assumed.keys().filter(|path| !deviations::is_varied(site, path)).map(String::as_str).collect();
     let of_a_kind = |path: &str| Some(path.strip_prefix("nodes.")?.split_once('.')?.1.to_owned());
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     paths.iter().filter_map(|path| of_a_kind(path)).for_each(|key| *kinds.entry(key).or_default() += 1);
     let all = site.groups.len();
-    let told = |path: &&str| match of_a_kind(path).filter(|key| all > 1 && kinds.get(key) == Some(&all)) {
+    let reported = |path: &&str| match of_a_kind(path).filter(|key| all > 1 && kinds.get(key) == Some(&all)) {
         Some(key) => format!("nodes.*.{key}"),
         None => (*path).to_owned(),
     };
-    paths.iter().map(told).collect::<BTreeSet<String>>().into_iter().collect()
+    paths.iter().map(reported).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// What it means that no hypothesis survives. Those that no figure refutes account for none: each figure is too low for

@@ -142,15 +142,15 @@ mod tests {
     }
 
     /// Findings of one kind of a changed site.
-    pub(super) fn of(kind: PlanFindingKind, change: impl FnOnce(&mut Site)) -> Vec<PlanFinding> {
-        let mut site = crate::sites::site();
+    pub(super) fn findings_after(kind: PlanFindingKind, change: impl FnOnce(&mut Site)) -> Vec<PlanFinding> {
+        let mut site = crate::test_site::site();
         change(&mut site);
         all(&site).into_iter().filter(|finding| finding.kind == kind).collect()
     }
 
     #[test]
     fn a_site_with_nothing_the_matter_is_told_nothing_but_notes() {
-        let site = crate::sites::site();
+        let site = crate::test_site::site();
         let more_severe: Vec<PlanFinding> =
             all(&site).into_iter().filter(|finding| finding.severity > Severity::Note).collect();
         assert!(more_severe.is_empty(), "{more_severe:#?}");
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_gravest_come_first_and_each_says_what_to_do_and_where_that_is_from() {
-        let mut site = crate::sites::site();
+        let mut site = crate::test_site::site();
         site.groups[0].sockets = 1;
         site.groups[0].drives[0].count = 40;
         site.groups[0].nics[0].speed_bits_per_s = 10e9;

@@ -10,17 +10,17 @@ pub mod alternatives;
 pub mod capacity;
 pub mod degraded;
 pub mod error;
+mod explanations;
+pub mod failure_tolerance;
 pub mod minio;
 pub mod objects;
 mod scattered;
-pub mod tolerance;
-mod why;
 
 pub use degraded::{Degraded, degraded};
 pub use error::LayoutError;
 
 use capacity::{filled_bytes, inline_bytes, usable_bytes, years_to_full};
-use tolerance::tolerances;
+use failure_tolerance::tolerances;
 
 /// How an object lies on drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Geometries {
 
     /// Of a group's pool.
     #[must_use]
-    pub fn of(&self, group: usize) -> &Geometry {
+    pub fn for_group(&self, group: usize) -> &Geometry {
         &self.pools[self.pool_of(group)]
     }
 
@@ -147,7 +147,10 @@ pub fn pools(site: &Site) -> Result<Vec<Pool>, LayoutError> {
             let geometry = Geometry { shards: copies, data: 1, parity, sets: 1, kind: GeometryKind::Replicas };
             scattered::pool(site, groups, geometry).map(|pool| vec![pool])
         }
-        (product, _) => Err(LayoutError::Protection { product: why::product(product), fix: why::protections(product) }),
+        (product, _) => Err(LayoutError::Protection {
+            product: explanations::product(product),
+            fix: explanations::protections(product),
+        }),
     }
 }
 
@@ -171,7 +174,7 @@ fn set_pools(
         let drives = u64::from(group.count) * u64::from(group.drives_per_node());
         let sets = u32::try_from(drives / u64::from(shards)).unwrap_or(u32::MAX);
         let geometry = Geometry { shards, data: shards - parity, parity, sets, kind: GeometryKind::Sets };
-        pools.push(Pool { groups: vec![place], nodes: group.count, drives, racks: racks_of(group), geometry });
+        pools.push(Pool { groups: vec![place], nodes: group.count, drives, racks: nodes_per_rack(group), geometry });
     }
     Ok(pools)
 }
@@ -184,18 +187,18 @@ fn set_size_of(group: &NodeGroup, stated: Option<u32>) -> Result<u32, LayoutErro
     let group = group.name.clone();
     Err(match stated {
         Some(set_drives) => {
-            let known = why::numbers(&minio::set_sizes(nodes, drives_per_node, false));
+            let known = explanations::numbers(&minio::set_sizes(nodes, drives_per_node, false));
             LayoutError::StatedSet { set_drives, group, nodes, drives_per_node, known }
         }
         None => {
-            let near = why::numbers(&minio::near_counts(nodes, drives_per_node));
+            let near = explanations::numbers(&minio::near_counts(nodes, drives_per_node));
             LayoutError::NoSymmetricSet { group, nodes, drives_per_node, near }
         }
     })
 }
 
 /// Nodes of each rack of a group: spread evenly, the first racks take what is left over.
-pub(crate) fn racks_of(group: &NodeGroup) -> Vec<u32> {
+pub(crate) fn nodes_per_rack(group: &NodeGroup) -> Vec<u32> {
     let racks = group.racks.clamp(1, group.count.max(1));
     (0..racks).map(|rack| group.count / racks + u32::from(rack < group.count % racks)).collect()
 }
@@ -243,7 +246,7 @@ pub fn layout(site: &Site) -> Result<LayoutPlan, LayoutError> {
         read_tolerance,
         write_tolerance,
         inline_bytes: inline_bytes(&site.engine, &pools),
-        why: why::of_pools(site, &pools),
+        why: explanations::of_pools(site, &pools),
         alternatives: alternatives::alternatives(site, largest),
     })
 }

@@ -6,7 +6,6 @@
 
 pub mod bond;
 pub mod ceilings;
-pub mod chance;
 pub mod curve;
 pub mod diagnosis;
 pub mod error;
@@ -14,12 +13,13 @@ pub mod ethernet;
 pub mod explain;
 pub mod findings;
 pub mod layout;
-mod names;
 pub mod plan;
 pub mod rebuild;
+pub mod rng;
 pub mod scaling;
-#[cfg(test)]
-mod sites;
 pub mod sizing;
 pub mod spread;
+#[cfg(test)]
+mod test_site;
 pub mod traffic;
+mod work_names;

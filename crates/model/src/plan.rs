@@ -5,18 +5,18 @@ mod spreads;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use linerate_record::plan::{Ceiling, FailedPart, Goal, PLAN_SCHEMA, Plan, Spread, Work, WorkPlan};
+use linerate_record::plan::{Ceiling, FailureScope, Goal, PLAN_SCHEMA, Plan, Spread, Work, WorkPlan};
 use linerate_record::site::{NodeGroup, Plane, Site, Tolerates};
 
 use crate::ceilings::{ResourceLimit, ceilings, limits, strained_limits};
-use crate::curve::{course, curve};
+use crate::curve::{curve, curve_model};
 use crate::error::ModelError;
 use crate::findings::findings;
 use crate::layout::{Geometries, Pool, degraded, geometries, layout, pools};
-use crate::rebuild::{Restoring, of_pools, restoring};
+use crate::rebuild::{RecoveryTime, of_pools, restoring};
 use crate::scaling::scaling;
 use crate::sizing::{Need, sizing};
-use crate::traffic::Strain;
+use crate::traffic::FailureLoad;
 
 /// The size of objects where neither the question nor the site tells it: bytes bind, and not operations.
 const OBJECT_BYTES: u64 = 64 << 20;
@@ -53,31 +53,31 @@ pub fn of_bonds(site: &Site, seed: u64) -> Result<Vec<Spread>, ModelError> {
 ///
 /// # Errors
 /// Where the site has no layout, or names links that it does not have, and where the question is no share or size.
-pub fn plan(site: &Site, asked: &PlanRequest) -> Result<Plan, ModelError> {
+pub fn plan(site: &Site, requested: &PlanRequest) -> Result<Plan, ModelError> {
     check(site)?;
-    let site = of_asked_size(site, asked);
+    let site = of_requested_size(site, requested);
     let site = site.as_ref();
     let layout = layout(site)?;
     let (pools, geometries) = (pools(site)?, geometries(site)?);
-    let spread = spreads::spreads(site, &geometries, asked.seed);
+    let spread = spreads::spreads(site, &geometries, requested.seed);
     let restored = restoring(site, &pools, layout.usable_bytes);
-    let of_nodes = of_pools(site, &pools, FailedPart::Node, layout.usable_bytes).unwrap_or_default();
+    let of_nodes = of_pools(site, &pools, FailureScope::Node, layout.usable_bytes).unwrap_or_default();
     let mut plans = Vec::new();
-    let works = works(site, asked)?;
+    let works = works(site, requested)?;
     for &work in &works {
-        let course = course(site, &geometries, &work, &limits(site, &geometries, &work));
+        let curve_model = curve_model(site, &geometries, &work, &limits(site, &geometries, &work));
         let ceilings = ceilings(site, &geometries, &work);
         plans.push(WorkPlan {
             work,
             goal: ceilings.first().and_then(|lowest| goal(site, &work, lowest)),
             ceilings,
-            curve: course.map(|course| curve(site, &course)),
+            curve: curve_model.map(|curve_model| curve(site, &curve_model)),
             spread: spreads::of_work(site, &geometries, &spread, &work),
             degraded_bytes_per_s: degraded_bytes_per_s(site, &geometries, &work)?,
             rebuilding_bytes_per_s: rebuilding_bytes_per_s(site, &geometries, &work, &pools, &of_nodes),
         });
     }
-    let tolerates = asked.tolerates.or(site.goals.tolerates).unwrap_or_default();
+    let tolerates = requested.tolerates.or(site.goals.tolerates).unwrap_or_default();
     let object_bytes = works.first().map_or(OBJECT_BYTES, |work| work.object_bytes);
     Ok(Plan {
         schema: PLAN_SCHEMA,
@@ -86,17 +86,17 @@ pub fn plan(site: &Site, asked: &PlanRequest) -> Result<Plan, ModelError> {
         works: plans,
         layout,
         rebuild: restored.into_iter().map(|restoring| restoring.rebuild).collect(),
-        scaling: asked.nodes.clone().map(|nodes| scaling(site, nodes, &works)),
-        sizing: asked.need.as_ref().map(|need| sizing(site, need, tolerates, object_bytes)).transpose()?,
+        scaling: requested.nodes.clone().map(|nodes| scaling(site, nodes, &works)),
+        sizing: requested.need.as_ref().map(|need| sizing(site, need, tolerates, object_bytes)).transpose()?,
     })
 }
 
 /// The site with the size of objects that the question states, where nobody stated the site's: capacity, rebuild and
 /// sizing rest on it as ceilings do.
-fn of_asked_size<'s>(site: &'s Site, asked: &PlanRequest) -> Cow<'s, Site> {
+fn of_requested_size<'s>(site: &'s Site, requested: &PlanRequest) -> Cow<'s, Site> {
     const KEY: &str = "data.object_size";
     let is_stated = site.data.object_bytes > 0 && !site.is_assumed(KEY);
-    let Some(object_bytes) = asked.object_bytes.filter(|_| !is_stated) else { return Cow::Borrowed(site) };
+    let Some(object_bytes) = requested.object_bytes.filter(|_| !is_stated) else { return Cow::Borrowed(site) };
     let mut site = site.clone();
     site.data.object_bytes = object_bytes;
     site.assumed.remove(KEY);
@@ -118,16 +118,16 @@ pub(crate) fn goal(site: &Site, work: &Work, lowest: &Ceiling) -> Option<Goal> {
 ///
 /// # Errors
 /// Where the share is none, or the size is 0.
-pub fn works(site: &Site, asked: &PlanRequest) -> Result<Vec<Work>, ModelError> {
+pub fn works(site: &Site, requested: &PlanRequest) -> Result<Vec<Work>, ModelError> {
     let described = Some(site.data.object_bytes).filter(|&bytes| bytes > 0);
-    let object_bytes = asked.object_bytes.or(described).unwrap_or(OBJECT_BYTES);
+    let object_bytes = requested.object_bytes.or(described).unwrap_or(OBJECT_BYTES);
     if object_bytes == 0 {
         return Err(ModelError::NoObjectSize);
     }
-    if let Some(share) = asked.read_share.filter(|share| !(0.0..=1.0).contains(share)) {
+    if let Some(share) = requested.read_share.filter(|share| !(0.0..=1.0).contains(share)) {
         return Err(ModelError::ReadShare { share });
     }
-    let shares = [Some(1.0), Some(0.0), asked.read_share];
+    let shares = [Some(1.0), Some(0.0), requested.read_share];
     Ok(shares.into_iter().flatten().map(|read_share| Work { object_bytes, read_share }).collect())
 }
 
@@ -147,7 +147,7 @@ fn rebuilding_bytes_per_s(
     geometries: &Geometries,
     work: &Work,
     pools: &[Pool],
-    courses: &[Restoring],
+    courses: &[RecoveryTime],
 ) -> Option<f64> {
     let left = |pool: usize, limit: &ResourceLimit| {
         let is_of_pool = limit.group.is_none_or(|group| geometries.pool_of(group) == pool);
@@ -168,7 +168,7 @@ fn lowest_without_a_node(
     let mut lowest: Option<f64> = None;
     for (place, pool) in pools.iter().enumerate() {
         let hit = degraded(site.engine.product, &pool.geometry, pool.nodes, 1, work.read_share < 1.0)?;
-        let strain = Strain {
+        let strain = FailureLoad {
             nodes: site.nodes() - 1,
             pool: Some(place),
             reads: hit.shard_reads,
@@ -177,10 +177,10 @@ fn lowest_without_a_node(
             sent: hit.sent,
             reconstructed: hit.reconstructed,
         };
-        let of = strained_limits(site, geometries, work, strain)
+        let lowest_left = strained_limits(site, geometries, work, strain)
             .into_iter()
             .map(|limit| limit.limit_bytes_per_s * left(place, &limit));
-        lowest = of.chain(lowest).reduce(f64::min);
+        lowest = lowest_left.chain(lowest).reduce(f64::min);
     }
     lowest
 }
@@ -232,42 +232,42 @@ mod tests {
     use linerate_record::site::{Product, Protection};
 
     use super::*;
-    use crate::sites;
+    use crate::test_site;
 
     #[test]
     fn a_size_that_is_asked_for_counts_in_all_where_the_site_states_none() {
         let need: Need = "usable=1PB".parse().unwrap();
-        let asked = |object_bytes| PlanRequest { object_bytes, need: Some(need.clone()), ..PlanRequest::default() };
+        let requested = |object_bytes| PlanRequest { object_bytes, need: Some(need.clone()), ..PlanRequest::default() };
         let stated = |object_bytes| {
-            let mut site = sites::site();
+            let mut site = test_site::site();
             site.data.object_bytes = object_bytes;
             site
         };
-        let of = |site: &Site, object_bytes| {
-            let plan = plan(site, &asked(object_bytes)).unwrap();
+        let planned_at = |site: &Site, object_bytes| {
+            let plan = plan(site, &requested(object_bytes)).unwrap();
             assert!(!plan.site.is_assumed("data.object_size") || object_bytes.is_none());
             (plan.layout.usable_bytes, plan.rebuild, plan.sizing, plan.site.data.object_bytes)
         };
-        let small = of(&stated(4096), None);
+        let small = planned_at(&stated(4096), None);
         let mut assumed = stated(64 << 20);
         assumed.assumed.insert("data.object_size".to_owned(), "nobody stated it".to_owned());
         for site in [stated(0), assumed.clone()] {
-            assert_eq!(of(&site, Some(4096)), small);
+            assert_eq!(planned_at(&site, Some(4096)), small);
         }
-        let large = of(&assumed, None);
+        let large = planned_at(&assumed, None);
         assert!(large.0 > small.0 && large.2 != small.2, "{} {}", large.0, small.0);
         // What the site keeps is what it states; the question is of other objects.
-        assert_eq!(of(&stated(64 << 20), Some(4096)).0, large.0);
+        assert_eq!(planned_at(&stated(64 << 20), Some(4096)).0, large.0);
     }
 
     #[test]
     fn a_plan_has_get_put_and_the_mix_that_is_asked_for() {
-        let site = sites::site();
+        let site = test_site::site();
         let plain = plan(&site, &PlanRequest::default()).unwrap();
         assert_eq!(plain.works.iter().map(|work| work.work.read_share).collect::<Vec<_>>(), [1.0, 0.0]);
         assert_eq!(plain.works[0].work.object_bytes, site.data.object_bytes);
-        let asked = PlanRequest { object_bytes: Some(1 << 20), read_share: Some(0.7), ..PlanRequest::default() };
-        let mixed = plan(&site, &asked).unwrap();
+        let requested = PlanRequest { object_bytes: Some(1 << 20), read_share: Some(0.7), ..PlanRequest::default() };
+        let mixed = plan(&site, &requested).unwrap();
         assert_eq!(mixed.works.iter().map(|work| work.work.read_share).collect::<Vec<_>>(), [1.0, 0.0, 0.7]);
         assert!(mixed.works.iter().all(|work| work.work.object_bytes == 1 << 20));
         let mut unknown = site.clone();
@@ -277,46 +277,46 @@ mod tests {
 
     #[test]
     fn a_plan_has_findings_and_the_curve_and_size_that_are_asked_for() {
-        let mut site = sites::site();
+        let mut site = test_site::site();
         site.planes.private = None;
         let plain = plan(&site, &PlanRequest::default()).unwrap();
         assert!(!plain.findings.is_empty() && plain.scaling.is_none() && plain.sizing.is_none());
         let need = Some("usable=1PB".parse().unwrap());
-        let asked = plan(&site, &PlanRequest { nodes: Some(4..=16), need, ..PlanRequest::default() }).unwrap();
-        assert_eq!(asked.scaling.unwrap().points.len(), 13);
-        assert_eq!(asked.sizing.unwrap().nodes, Some(8));
+        let requested = plan(&site, &PlanRequest { nodes: Some(4..=16), need, ..PlanRequest::default() }).unwrap();
+        assert_eq!(requested.scaling.unwrap().points.len(), 13);
+        assert_eq!(requested.sizing.unwrap().nodes, Some(8));
     }
 
     #[test]
     fn goals_are_told_as_shares_of_the_ceiling_and_those_above_it_are_out_of_reach() {
-        let mut site = sites::site();
+        let mut site = test_site::site();
         let lowest = plan(&site, &PlanRequest::default()).unwrap().works[0].ceilings[0].limit_bytes_per_s;
-        let asked = PlanRequest { read_share: Some(0.5), ..PlanRequest::default() };
+        let requested = PlanRequest { read_share: Some(0.5), ..PlanRequest::default() };
         for (part, within_reach) in [(0.5, true), (1.0, true), (1.25, false)] {
             site.goals.get_bytes_per_s = Some(part * lowest);
             site.goals.usable_bytes = Some(if within_reach { 1 << 40 } else { 1 << 60 });
-            let made = plan(&site, &asked).unwrap();
+            let made = plan(&site, &requested).unwrap();
             let goal = made.works[0].goal.expect("a goal is stated");
             assert_eq!((goal.bytes_per_s, goal.within_reach), (part * lowest, within_reach));
             assert!((goal.ceiling_share - part).abs() < 1e-12, "{goal:?}");
             assert_eq!((made.works[1].goal, made.works[2].goal), (None, None), "of PUT and of a mix none is stated");
             assert_eq!(made.layout.goal_within_reach, Some(within_reach));
         }
-        let plain = plan(&sites::site(), &PlanRequest::default()).unwrap();
+        let plain = plan(&test_site::site(), &PlanRequest::default()).unwrap();
         assert_eq!((plain.works[0].goal, plain.layout.goal_within_reach), (None, None));
     }
 
     #[test]
     fn what_is_no_question_is_refused_with_the_fix() {
-        let site = sites::site();
+        let site = test_site::site();
         let cases: [(PlanRequest, &str); 3] = [
             (PlanRequest { read_share: Some(1.5), ..PlanRequest::default() }, "read share 1.5 is not a share"),
             (PlanRequest { read_share: Some(f64::NAN), ..PlanRequest::default() }, "read share NaN is not a share"),
             (PlanRequest { object_bytes: Some(0), ..PlanRequest::default() }, "an object of 0 bytes"),
         ];
-        for (asked, message) in cases {
-            let error = plan(&site, &asked).unwrap_err().to_string();
-            assert!(error.starts_with(message), "{asked:?}: {error}");
+        for (requested, message) in cases {
+            let error = plan(&site, &requested).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{requested:?}: {error}");
         }
         let mut misnamed = site.clone();
         misnamed.planes.public.link = "bond9".to_owned();
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_failed_node_costs_at_least_its_own_share() {
-        let site = sites::site();
+        let site = test_site::site();
         for work in works(&site, &PlanRequest { read_share: Some(0.5), ..PlanRequest::default() }).unwrap() {
             let geometries = geometries(&site).unwrap();
             let whole = ceilings(&site, &geometries, &work)[0].limit_bytes_per_s;
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_site_that_cannot_write_without_a_node_has_no_degraded_throughput() {
-        let mut site = sites::site();
+        let mut site = test_site::site();
         site.groups[0].count = 2;
         site.groups[0].drives[0].count = 1;
         site.engine.protection = Protection::Sets { set_drives: Some(2), parity: Some(0) };
@@ -356,7 +356,7 @@ mod tests {
         let (sets, copies) =
             (Protection::Sets { set_drives: Some(2), parity: Some(1) }, Protection::Replicas { copies: 2 });
         for (product, protection) in [(Product::Minio, sets), (Product::Garage, copies)] {
-            let mut site = sites::site();
+            let mut site = test_site::site();
             (site.engine.product, site.engine.protection) = (product, protection);
             site.groups[0].count = 2;
             site.groups[0].drives[0].count = 1;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     fn four(product: Product, protection: Protection, nodes: u32) -> Site {
-        let mut site = sites::site();
+        let mut site = test_site::site();
         site.clients.count = 0;
         (site.engine.product, site.engine.protection) = (product, protection);
         (site.groups[0].count, site.groups[0].racks) = (nodes, 1);
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn clients_have_what_restoring_leaves() {
-        let site = sites::site();
+        let site = test_site::site();
         let plan = plan(&site, &PlanRequest::default()).unwrap();
         for work in &plan.works {
             let (down, rebuilding) = (work.degraded_bytes_per_s.unwrap(), work.rebuilding_bytes_per_s.unwrap());
@@ -425,7 +425,7 @@ mod tests {
         }
         assert_eq!(
             plan.rebuild.iter().map(|rebuild| rebuild.lost).collect::<Vec<_>>(),
-            [FailedPart::Drive, FailedPart::Node]
+            [FailureScope::Drive, FailureScope::Node]
         );
     }
 }

@@ -4,7 +4,7 @@
 //! operations: each object is read and written by itself, so that small ones are restored as fast as drives seek. It is
 //! the least that it can take: listing and pauses cost more.
 
-use linerate_record::plan::{FailedPart, Rebuild, Resource};
+use linerate_record::plan::{FailureScope, Rebuild, Resource};
 use linerate_record::site::{Drives, NodeGroup, Product, Site};
 use linerate_record::units::bytes_si;
 
@@ -13,11 +13,11 @@ use crate::ceilings::among_nodes;
 use crate::layout::objects::kept;
 use crate::layout::{GeometryKind, Pool};
 
-mod holdings;
-mod way;
+mod node_shares;
+mod recovery_traffic;
 
-use holdings::{FULLEST, loss, of_busiest_drive};
-use way::{Placed, Way, way};
+use node_shares::{FULLEST, loss, of_busiest_drive};
+use recovery_traffic::{Placed, RecoveryTraffic, way};
 
 /// Share of the bottleneck that Ceph's recovery has: the reservation of mClock's profile `balanced`, the default
 /// (`osd_mclock_profile`).
@@ -28,59 +28,69 @@ const OTHER_SHARE: f64 = 0.25;
 
 /// How restoring goes, with what it uses.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Restoring {
+pub struct RecoveryTime {
     /// As a plan tells it.
     pub rebuild: Rebuild,
     /// Seconds that a byte restored takes of each resource, of the node that is busiest.
     seconds: Vec<(Resource, f64)>,
 }
 
-impl Restoring {
+impl RecoveryTime {
     /// The share of a resource that restoring uses while clients are served.
     #[must_use]
     pub fn used(&self, resource: Resource) -> f64 {
         let is_known = self.seconds.iter().any(|(used, _)| *used == resource);
         // Where nobody states how large objects are, operations on drives are taken to be as busy as their bandwidth.
-        let of = if resource == Resource::DriveOperations && !is_known { Resource::DriveBandwidth } else { resource };
+        let used_resource =
+            if resource == Resource::DriveOperations && !is_known { Resource::DriveBandwidth } else { resource };
         let rate = self.rebuild.share * self.rebuild.alone_bytes_per_s;
-        self.seconds.iter().filter(|(used, _)| *used == of).map(|(_, seconds)| rate * seconds).fold(0.0, f64::max)
+        self.seconds
+            .iter()
+            .filter(|(used, _)| *used == used_resource)
+            .map(|(_, seconds)| rate * seconds)
+            .fold(0.0, f64::max)
     }
 }
 
 /// What restoring takes after the loss of a drive and of a node, of the pool where it takes longest. What cannot be
 /// restored is left out.
 #[must_use]
-pub fn restoring(site: &Site, pools: &[Pool], usable_bytes: u64) -> Vec<Restoring> {
+pub fn restoring(site: &Site, pools: &[Pool], usable_bytes: u64) -> Vec<RecoveryTime> {
     let longest = |lost| {
         of_pools(site, pools, lost, usable_bytes)?
             .into_iter()
             .max_by(|a, b| a.rebuild.alone_s.total_cmp(&b.rebuild.alone_s))
     };
-    [FailedPart::Drive, FailedPart::Node].into_iter().filter_map(longest).collect()
+    [FailureScope::Drive, FailureScope::Node].into_iter().filter_map(longest).collect()
 }
 
 /// The same of each pool; nothing where one of them cannot be restored.
-pub(crate) fn of_pools(site: &Site, pools: &[Pool], lost: FailedPart, usable_bytes: u64) -> Option<Vec<Restoring>> {
+pub(crate) fn of_pools(
+    site: &Site,
+    pools: &[Pool],
+    lost: FailureScope,
+    usable_bytes: u64,
+) -> Option<Vec<RecoveryTime>> {
     pools.iter().map(|pool| of_pool(site, pool, lost, usable_bytes)).collect()
 }
 
-fn of_pool(site: &Site, pool: &Pool, lost: FailedPart, usable_bytes: u64) -> Option<Restoring> {
+fn of_pool(site: &Site, pool: &Pool, lost: FailureScope, usable_bytes: u64) -> Option<RecoveryTime> {
     if site.engine.product != Product::CephRgw {
         return restored(site, pool, lost, held_bytes(site, pool, lost, usable_bytes), None);
     }
     // Nodes of each kind hold, and leave to the others, what their capacity says.
     let stored = site.data.stored_bytes;
     let stored_share = if stored == 0 { 1.0 } else { (stored as f64 / usable_bytes.max(1) as f64).min(1.0) };
-    let of = |place: usize| {
+    let restoring_place = |place: usize| {
         let loss = loss(site, pool, place, lost, stored_share);
-        let is_of_node = lost == FailedPart::Drive && pool.nodes == pool.geometry.shards;
+        let is_of_node = lost == FailureScope::Drive && pool.nodes == pool.geometry.shards;
         let fullest = if is_of_node { loss.node_fullest } else { loss.fullest };
         let room = (stored == 0 && pool.nodes >= pool.geometry.shards)
             .then(|| room(usable_bytes as f64 * (FULLEST / fullest).min(1.0)));
         let busiest = groups(site, pool).map(of_busiest_drive).collect();
         restored(site, pool, lost, (loss.bytes, stored == 0), Some(&Placed { loss, busiest, room }))
     };
-    let all: Option<Vec<Restoring>> = (0..pool.groups.len()).map(of).collect();
+    let all: Option<Vec<RecoveryTime>> = (0..pool.groups.len()).map(restoring_place).collect();
     all?.into_iter().max_by(|a, b| a.rebuild.alone_s.total_cmp(&b.rebuild.alone_s))
 }
 
@@ -98,10 +108,10 @@ fn room(bytes: f64) -> String {
 fn restored(
     site: &Site,
     pool: &Pool,
-    lost: FailedPart,
+    lost: FailureScope,
     held: (f64, bool),
     placed: Option<&Placed>,
-) -> Option<Restoring> {
+) -> Option<RecoveryTime> {
     let way = way(site.engine.product, pool, lost, drives_per_node(site, pool), placed)?;
     let seconds = seconds(site, pool, &way);
     let &(bottleneck, slowest) = seconds.iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
@@ -123,7 +133,7 @@ fn restored(
         why: way.why,
         source: source(site.engine.product).to_owned(),
     };
-    (alone_bytes_per_s.is_finite() && alone_bytes_per_s > 0.0).then_some(Restoring { rebuild, seconds })
+    (alone_bytes_per_s.is_finite() && alone_bytes_per_s > 0.0).then_some(RecoveryTime { rebuild, seconds })
 }
 
 fn groups<'a>(site: &'a Site, pool: &'a Pool) -> impl Iterator<Item = &'a NodeGroup> {
@@ -137,7 +147,7 @@ fn drives_per_node(site: &Site, pool: &Pool) -> u32 {
 
 /// Bytes of shards or copies that a drive or a node holds, and whether that is all that it can hold, since nobody
 /// stated what is stored. Drives of a set fill alike; of Garage's nodes the largest is looked at.
-fn held_bytes(site: &Site, pool: &Pool, lost: FailedPart, usable_bytes: u64) -> (f64, bool) {
+fn held_bytes(site: &Site, pool: &Pool, lost: FailureScope, usable_bytes: u64) -> (f64, bool) {
     let filled = || groups(site, pool).flat_map(|group| &group.drives).filter(|drives| drives.count > 0);
     let capacities = || filled().map(|drives| drives.capacity_bytes);
     let in_sets = pool.geometry.kind == GeometryKind::Sets;
@@ -149,8 +159,8 @@ fn held_bytes(site: &Site, pool: &Pool, lost: FailedPart, usable_bytes: u64) -> 
         group.drives.iter().map(|drives| f64::from(drives.count) * drives.capacity_bytes as f64).sum()
     };
     let whole = match lost {
-        FailedPart::Drive => drive,
-        FailedPart::Node => groups(site, pool).map(node).fold(0.0, f64::max),
+        FailureScope::Drive => drive,
+        FailureScope::Node => groups(site, pool).map(node).fold(0.0, f64::max),
     };
     match site.data.stored_bytes {
         0 => (whole, true),
@@ -165,7 +175,7 @@ fn share(site: &Site) -> (f64, bool) {
 }
 
 /// Seconds of each resource per byte restored, at the node that is busiest, of the slowest nodes.
-fn seconds(site: &Site, pool: &Pool, way: &Way) -> Vec<(Resource, f64)> {
+fn seconds(site: &Site, pool: &Pool, way: &RecoveryTraffic) -> Vec<(Resource, f64)> {
     let mut all = Vec::new();
     for (group, source) in groups(site, pool).zip(&way.sources) {
         let links = [

@@ -5,13 +5,13 @@
 
 use std::ops::RangeInclusive;
 
-use linerate_record::plan::{Bend, Resource, ScalePoint, Scaling, Work};
+use linerate_record::plan::{Resource, ScalePoint, Scaling, ScalingBend, Work};
 use linerate_record::site::{Protection, Site, copies_name};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec};
 
 use crate::ceilings::limits;
 use crate::layout::{LayoutError, capacity, geometries, pools};
-use crate::names::work_name;
+use crate::work_names::work_name;
 
 /// A fall below what fewer nodes give is told from this share of it on; less is rounding of shares.
 const FALL: f64 = 0.005;
@@ -90,11 +90,11 @@ fn refused(nodes: u32) -> ScalePoint {
 
 /// Where the curve bends: another resource becomes the bottleneck, or more nodes give less than fewer did. Numbers
 /// of nodes that the engine refuses are listed together: most primes are.
-fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
+fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<ScalingBend> {
     let (mut bends, protection) = (Vec::new(), site.engine.protection);
     let none: Vec<u32> = points.iter().filter(|point| point.set_drives == 0).map(|point| point.nodes).collect();
     if let Some(&nodes) = none.first() {
-        bends.push(Bend { nodes, why: refusals(&none) });
+        bends.push(ScalingBend { nodes, why: refusals(&none) });
     }
     let working: Vec<&ScalePoint> = points.iter().filter(|point| point.set_drives > 0).collect();
     for (place, work) in works.iter().enumerate() {
@@ -124,7 +124,7 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
             if before != now {
                 let why =
                     format!("{name}: the bottleneck is {} instead of {}", now.in_a_sentence(), before.in_a_sentence());
-                bends.push(Bend { nodes: pair[1].nodes, why });
+                bends.push(ScalingBend { nodes: pair[1].nodes, why });
             }
         }
     }
@@ -162,7 +162,7 @@ fn falls(
     working: &[&ScalePoint],
     value: impl Fn(&ScalePoint) -> Option<f64>,
     (shown, why): (impl Fn(&ScalePoint) -> String, impl Fn(&ScalePoint, &ScalePoint) -> String),
-    bends: &mut Vec<Bend>,
+    bends: &mut Vec<ScalingBend>,
 ) {
     let mut best: Option<(&ScalePoint, f64)> = None;
     let mut fallen = false;
@@ -196,7 +196,7 @@ fn falls(
                 nodes_in_words(peak.nodes),
                 why(peak, point)
             );
-            bends.push(Bend { nodes: point.nodes, why });
+            bends.push(ScalingBend { nodes: point.nodes, why });
         }
         fallen = true;
     }
@@ -225,8 +225,8 @@ fn refusals(nodes: &[u32]) -> String {
     let named: Vec<String> = nodes.iter().take(NAMED).map(u32::to_string).collect();
     let more = nodes.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let of = if nodes == [1] { "node" } else { "nodes" };
-    format!("the engine does not start on {}{more} {of}: no layout fits", named.join(", "))
+    let noun = if nodes == [1] { "node" } else { "nodes" };
+    format!("the engine does not start on {}{more} {noun}: no layout fits", named.join(", "))
 }
 
 #[cfg(test)]
@@ -234,7 +234,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::sites::site;
+    use crate::test_site::site;
 
     const GET: Work = Work { object_bytes: 4 << 20, read_share: 1.0 };
     const PUT: Work = Work { object_bytes: 4 << 20, read_share: 0.0 };
@@ -245,7 +245,7 @@ mod tests {
         site
     }
 
-    fn bend_at<'a>(scaling: &'a Scaling, nodes: u32, part: &str) -> Option<&'a Bend> {
+    fn bend_at<'a>(scaling: &'a Scaling, nodes: u32, part: &str) -> Option<&'a ScalingBend> {
         scaling.bends.iter().find(|bend| bend.nodes == nodes && bend.why.contains(part))
     }
 

@@ -3,13 +3,13 @@
 //! Clients are left out, for they are not what is sized, and the answer says where they are too few; so are goals. The
 //! first group with nodes is the one that grows, as in [`crate::scaling`].
 
-use linerate_record::plan::{Intolerant, MEAN_LOSS, Resource, ScalePoint, Sizing, Work};
+use linerate_record::plan::{MEAN_LOSS, RejectedSize, Resource, ScalePoint, Sizing, Work};
 use linerate_record::site::{Protection, Site, Tolerates};
-use linerate_record::units::{bytes_iec, share_of};
+use linerate_record::units::{bytes_iec, share_in_words};
 
 use crate::error::ModelError;
+use crate::layout::failure_tolerance::tolerated as tolerated_by;
 use crate::layout::pools;
-use crate::layout::tolerance::tolerated as tolerated_by;
 use crate::scaling::{growing, point, resize, shape};
 
 mod clients;
@@ -35,8 +35,8 @@ struct Question<'a> {
 /// # Errors
 /// Where the site has no nodes, or its engine has no such protection.
 pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64) -> Result<Sizing, ModelError> {
-    let asked = site;
-    let site = without_clients(asked);
+    let requested = site;
+    let site = without_clients(requested);
     // A site whose own number of nodes has no layout may have one at another number; one without nodes has none.
     if growing(&site).is_none() {
         pools(&site)?;
@@ -45,7 +45,7 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
     let found = question.search(&site);
     let reckless = Question { tolerates: Tolerates { drives: 0, nodes: 0 }, ..question };
     let fewer = reckless.search(&site).filter(|point| found.as_ref().is_none_or(|found| point.nodes < found.nodes));
-    let intolerant = fewer.map(|point| Intolerant {
+    let intolerant = fewer.map(|point| RejectedSize {
         nodes: point.nodes,
         data_shards: point.set_drives - point.parity_shards,
         parity_shards: point.parity_shards,
@@ -56,7 +56,7 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
     let of_all = |each: fn(&linerate_record::site::NodeGroup) -> u64| {
         sized.groups.iter().map(|group| u64::from(group.count) * each(group)).sum()
     };
-    let reported = |of: fn(&ScalePoint) -> u32| found.as_ref().map_or(0, of);
+    let reported = |extract: fn(&ScalePoint) -> u32| found.as_ref().map_or(0, extract);
     let (drives, ports) = match found {
         Some(_) => (
             of_all(|group| u64::from(group.drives_per_node())),
@@ -78,7 +78,7 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
             &question,
             match &found {
                 Some(found) => {
-                    let too_few = clients::too_few(asked, need, found.nodes, object_bytes);
+                    let too_few = clients::too_few(requested, need, found.nodes, object_bytes);
                     [Some(question.why(found)), margin(need, found), too_few]
                         .into_iter()
                         .flatten()
@@ -93,18 +93,19 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
 
 /// What is said of a ceiling that is above what is needed by less than clusters lose on average.
 fn margin(need: &Need, point: &ScalePoint) -> Option<String> {
-    let of = |place: usize, needed: Option<f64>| Some(needed? / point.limits_bytes_per_s.get(place)?);
-    let share = of(0, need.get_bytes_per_s).into_iter().chain(of(1, need.put_bytes_per_s)).fold(0.0, f64::max);
+    let margin_at = |place: usize, needed: Option<f64>| Some(needed? / point.limits_bytes_per_s.get(place)?);
+    let share =
+        margin_at(0, need.get_bytes_per_s).into_iter().chain(margin_at(1, need.put_bytes_per_s)).fold(0.0, f64::max);
     (share > 1.0 - MEAN_LOSS).then(|| {
-        let (share, reached) = (share_of(share, 0), share_of(1.0 - MEAN_LOSS, 0));
+        let (share, reached) = (share_in_words(share, 0), share_in_words(1.0 - MEAN_LOSS, 0));
         format!("what is needed is {share} the ceiling there, and clusters reach {reached} theirs on average")
     })
 }
 
 /// What is said of clients that every node brings, where throughput is needed.
 fn with_clients(question: &Question, why: String) -> String {
-    let is_asked = question.need.get_bytes_per_s.or(question.need.put_bytes_per_s).is_some();
-    if !(is_asked && question.site.has_clients_on_nodes()) {
+    let is_requested = question.need.get_bytes_per_s.or(question.need.put_bytes_per_s).is_some();
+    if !(is_requested && question.site.has_clients_on_nodes()) {
         return why;
     }
     format!("{why}; a client runs on each node, and the result is for these clients")
@@ -178,10 +179,10 @@ impl Question<'_> {
             .map(|part| shortfall(self.site.engine.protection, self.need, part, &most))
             .collect();
         let tolerated = tolerated(self.site, most.nodes);
-        let lacks_loss = |what: &str, tolerated: u32, asked: u32| {
-            (tolerated < asked).then(|| {
+        let lacks_loss = |what: &str, tolerated: u32, requested: u32| {
+            (tolerated < requested).then(|| {
                 let (nodes, shape) = (most.nodes, shape(self.site.engine.protection, &most));
-                format!("{nodes} nodes of {shape} tolerate the failure of {tolerated} of {asked} {what}")
+                format!("{nodes} nodes of {shape} tolerate the failure of {tolerated} of {requested} {what}")
             })
         };
         lacks.extend(lacks_loss("drives", tolerated.drives, self.tolerates.drives));
@@ -283,33 +284,33 @@ fn distinguishable(needed: f64, given: f64) -> (String, String) {
 
 /// What limits a need: a resource, or the capacity of drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Limited {
+enum NeedLimit {
     By(Resource),
     Capacity,
 }
 
-fn binding(missed: &[Part], point: &ScalePoint) -> Option<Limited> {
+fn binding(missed: &[Part], point: &ScalePoint) -> Option<NeedLimit> {
     match missed.first()? {
-        Part::Get => point.bottlenecks.first().copied().map(Limited::By),
-        Part::Put => point.bottlenecks.get(1).copied().map(Limited::By),
-        Part::Usable => Some(Limited::Capacity),
+        Part::Get => point.bottlenecks.first().copied().map(NeedLimit::By),
+        Part::Put => point.bottlenecks.get(1).copied().map(NeedLimit::By),
+        Part::Usable => Some(NeedLimit::Capacity),
     }
 }
 
-fn limited_name(limited: Limited) -> String {
+fn limited_name(limited: NeedLimit) -> String {
     match limited {
-        Limited::Capacity => "the drives' capacity".to_owned(),
-        Limited::By(
+        NeedLimit::Capacity => "the drives' capacity".to_owned(),
+        NeedLimit::By(
             Resource::PublicIngress | Resource::PublicEgress | Resource::PrivateIngress | Resource::PrivateEgress,
         ) => "the ports' speed".to_owned(),
-        Limited::By(resource) => resource.in_a_sentence(),
+        NeedLimit::By(resource) => resource.in_a_sentence(),
     }
 }
 
 /// A site with twice of what limits it.
-fn doubled(site: &Site, limited: Limited) -> Site {
+fn doubled(site: &Site, limited: NeedLimit) -> Site {
     let mut site = site.clone();
-    if let (Limited::By(Resource::RackUp | Resource::RackDown), Some(uplink)) =
+    if let (NeedLimit::By(Resource::RackUp | Resource::RackDown), Some(uplink)) =
         (limited, site.fabric.rack_uplink_bits_per_s.as_mut())
     {
         *uplink *= 2.0;
@@ -317,33 +318,33 @@ fn doubled(site: &Site, limited: Limited) -> Site {
     }
     for group in &mut site.groups {
         match limited {
-            Limited::Capacity => {
+            NeedLimit::Capacity => {
                 group
                     .drives
                     .iter_mut()
                     .for_each(|drives| drives.capacity_bytes = drives.capacity_bytes.saturating_mul(2));
             }
-            Limited::By(
+            NeedLimit::By(
                 Resource::PublicIngress
                 | Resource::PublicEgress
                 | Resource::PrivateIngress
                 | Resource::PrivateEgress
                 | Resource::EntryNode,
             ) => group.nics.iter_mut().for_each(|nic| nic.speed_bits_per_s *= 2.0),
-            Limited::By(Resource::DriveBandwidth) => group.drives.iter_mut().for_each(|drives| {
+            NeedLimit::By(Resource::DriveBandwidth) => group.drives.iter_mut().for_each(|drives| {
                 drives.read_bytes_per_s *= 2.0;
                 drives.write_bytes_per_s *= 2.0;
             }),
-            Limited::By(Resource::DriveOperations) => group.drives.iter_mut().for_each(|drives| {
+            NeedLimit::By(Resource::DriveOperations) => group.drives.iter_mut().for_each(|drives| {
                 drives.read_iops *= 2.0;
                 drives.write_iops *= 2.0;
             }),
-            Limited::By(Resource::PcieNic) => group.nics.iter_mut().for_each(|nic| nic.lanes *= 2),
-            Limited::By(Resource::PcieDrives) => group.drives.iter_mut().for_each(|drives| drives.lanes *= 2),
-            Limited::By(Resource::PcieSocket) => group.pcie.lanes_per_socket *= 2,
-            Limited::By(Resource::Memory) => group.memory_bytes_per_s *= 2.0,
-            Limited::By(Resource::Cpu) => group.cores *= 2,
-            Limited::By(_) => (),
+            NeedLimit::By(Resource::PcieNic) => group.nics.iter_mut().for_each(|nic| nic.lanes *= 2),
+            NeedLimit::By(Resource::PcieDrives) => group.drives.iter_mut().for_each(|drives| drives.lanes *= 2),
+            NeedLimit::By(Resource::PcieSocket) => group.pcie.lanes_per_socket *= 2,
+            NeedLimit::By(Resource::Memory) => group.memory_bytes_per_s *= 2.0,
+            NeedLimit::By(Resource::Cpu) => group.cores *= 2,
+            NeedLimit::By(_) => (),
         }
     }
     site
@@ -355,7 +356,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::sites::site;
+    use crate::test_site::site;
 
     fn sized(text: &str) -> Sizing {
         sizing(&site(), &text.parse().unwrap(), Tolerates::default(), 4 << 20).unwrap()
@@ -409,7 +410,7 @@ mod tests {
         assert_eq!((little.nodes, little.data_shards, little.parity_shards), (Some(3), 8, 4), "{little:?}");
         assert_eq!(little.tolerates, Some(Tolerates { drives: 2, nodes: 1 }));
         let without =
-            Intolerant { nodes: 1, data_shards: 8, parity_shards: 4, tolerates: Tolerates { drives: 4, nodes: 0 } };
+            RejectedSize { nodes: 1, data_shards: 8, parity_shards: 4, tolerates: Tolerates { drives: 4, nodes: 0 } };
         assert_eq!(little.intolerant, Some(without));
         assert_eq!(little.why, "3 nodes is the minimum whose layout tolerates the failures");
 

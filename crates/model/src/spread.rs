@@ -5,15 +5,15 @@
 //! the bundle is as good as full. [`mesh`] does the same with bundles at both ends of each flow, where what is lost at
 //! one end is not regained at the other.
 
-pub(crate) mod ends;
+pub(crate) mod link_peers;
 pub mod max_min;
 pub mod mesh;
 pub mod placement;
 
 use linerate_record::plan::{Resource, Spread};
 
-use crate::chance::Dice;
-use placement::{Choosing, Placement, Placing};
+use crate::rng::SeededRng;
+use placement::{MemberSelection, Placement, Placing};
 
 /// The share of all members from which on a bundle counts as filled.
 const FILLED: f64 = 0.95;
@@ -94,22 +94,22 @@ struct Placed {
 fn placed(bundle: &Bundle, most: u32, seed: u64, rounds: u32) -> Placed {
     let mut all = Placed { shares: Vec::new(), fills: Vec::new(), rounds, flows: 0 };
     // Taking turns, packets fill all members evenly: that is arithmetic.
-    if bundle.members == 0 || bundle.placement.choosing == Choosing::Turns {
+    if bundle.members == 0 || bundle.placement.choosing == MemberSelection::Turns {
         return all;
     }
-    let mut dice = Dice::new(seed);
+    let mut rng = SeededRng::new(seed);
     let mut placing = Placing::new(bundle.placement.choosing, bundle.members);
     let mut on = vec![0; bundle.members as usize];
     for _ in 0..rounds {
         on.fill(0);
-        placing.begin(&mut dice);
-        round(bundle, most, &mut placing, &mut on, &mut dice, &mut all);
+        placing.begin(&mut rng);
+        round(bundle, most, &mut placing, &mut on, &mut rng, &mut all);
     }
     all
 }
 
 /// One placement. On parallel links, max-min sharing fills each member as far as its own flows ask.
-fn round(bundle: &Bundle, most: u32, placing: &mut Placing, on: &mut [u32], dice: &mut Dice, all: &mut Placed) {
+fn round(bundle: &Bundle, most: u32, placing: &mut Placing, on: &mut [u32], rng: &mut SeededRng, all: &mut Placed) {
     let cap = bundle.flow_cap;
     let carried = |flows: u32| if flows == 0 { 0.0 } else { (f64::from(flows) * cap).min(1.0) };
     // A flow that takes all of a member leaves nothing for another to add.
@@ -117,7 +117,7 @@ fn round(bundle: &Bundle, most: u32, placing: &mut Placing, on: &mut [u32], dice
     let last = most.max(bundle.flows).min(apart.max(1));
     let (mut sum, mut share_at, mut full_from) = (0.0, 0.0, None);
     for flow in 1..=last {
-        let member = &mut on[placing.place(dice) as usize];
+        let member = &mut on[placing.place(rng) as usize];
         let before = carried(*member);
         *member += 1;
         sum += carried(*member) - before;
@@ -140,9 +140,9 @@ fn round(bundle: &Bundle, most: u32, placing: &mut Placing, on: &mut [u32], dice
 
 impl Placed {
     fn shares(&self, bundle: &Bundle) -> Shares {
-        if bundle.placement.choosing == Choosing::Turns && bundle.members > 0 {
-            let asked = if bundle.flows == 0 { 0.0 } else { f64::from(bundle.flows) * bundle.flow_cap };
-            let share = (asked / f64::from(bundle.members)).min(1.0);
+        if bundle.placement.choosing == MemberSelection::Turns && bundle.members > 0 {
+            let requested = if bundle.flows == 0 { 0.0 } else { f64::from(bundle.flows) * bundle.flow_cap };
+            let share = (requested / f64::from(bundle.members)).min(1.0);
             return Shares { p5: share, p50: share, p95: share };
         }
         quantiles(self.shares.clone())
@@ -150,7 +150,7 @@ impl Placed {
 
     /// What half of all placements need: more flows never carry less.
     fn flows_to_fill(mut self, bundle: &Bundle) -> Option<u32> {
-        if bundle.placement.choosing == Choosing::Turns && bundle.members > 0 {
+        if bundle.placement.choosing == MemberSelection::Turns && bundle.members > 0 {
             let flows = (FILLED * f64::from(bundle.members) / bundle.flow_cap).ceil().max(1.0);
             return (flows <= f64::from(most_flows(bundle))).then_some(flows as u32);
         }

@@ -96,7 +96,7 @@ struct Path {
 
 /// What a failed node asks of those that are left.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Strain {
+pub(crate) struct FailureLoad {
     /// Nodes that serve.
     pub(crate) nodes: u32,
     /// The pool whose node failed: nothing is asked of the shards of others. Absent where none did.
@@ -113,10 +113,10 @@ pub(crate) struct Strain {
     pub(crate) reconstructed: f64,
 }
 
-impl Strain {
+impl FailureLoad {
     /// None: so many nodes serve, and all shards are there.
     fn none(nodes: u32) -> Self {
-        Strain { nodes, pool: None, reads: 1.0, writes: 1.0, written: 1.0, sent: 1.0, reconstructed: 0.0 }
+        FailureLoad { nodes, pool: None, reads: 1.0, writes: 1.0, written: 1.0, sent: 1.0, reconstructed: 0.0 }
     }
 
     /// Whether a pool's node failed.
@@ -136,17 +136,17 @@ struct Question<'a> {
 /// What every node of a site moves for some work. Nothing for a site without nodes or drives, or objects of no size.
 #[must_use]
 pub fn traffic(site: &Site, geometries: &Geometries, work: &Work) -> Traffic {
-    strained(site, geometries, work, Strain::none(site.nodes()))
+    with_failure_load(site, geometries, work, FailureLoad::none(site.nodes()))
 }
 
 /// The same under strain, of the node that is hit hardest.
-pub(crate) fn strained(site: &Site, geometries: &Geometries, work: &Work, strain: Strain) -> Traffic {
-    let of = |reads| weighted(site, geometries, work.object_bytes, reads, strain);
+pub(crate) fn with_failure_load(site: &Site, geometries: &Geometries, work: &Work, strain: FailureLoad) -> Traffic {
+    let weighted_traffic = |reads| weighted(site, geometries, work.object_bytes, reads, strain);
     let (r, w) = (work.read_share, 1.0 - work.read_share);
     if r >= 1.0 || w >= 1.0 {
-        return of(r >= 1.0);
+        return weighted_traffic(r >= 1.0);
     }
-    let (read, write) = (of(true), of(false));
+    let (read, write) = (weighted_traffic(true), weighted_traffic(false));
     let mix = |a: &NodeTraffic, b: &NodeTraffic| a.scaled(r).plus(&b.scaled(w));
     Traffic {
         nodes: read.nodes.iter().zip(&write.nodes).map(|(a, b)| mix(a, b)).collect(),
@@ -161,11 +161,11 @@ pub(crate) fn strained(site: &Site, geometries: &Geometries, work: &Work, strain
 /// What the node that takes and serves a request moves for it, per client byte: a node of each group, in the site's
 /// order.
 pub(crate) fn serving(site: &Site, geometries: &Geometries, object_bytes: u64, reads: bool) -> Vec<NodeTraffic> {
-    let strain = Strain::none(site.nodes());
-    let costs = Costs::of(site, geometries, object_bytes, reads, strain);
-    let asked = Question { site, costs, path: path(site, geometries, strain.nodes), reads };
+    let strain = FailureLoad::none(site.nodes());
+    let costs = Costs::new(site, geometries, object_bytes, reads, strain);
+    let requested = Question { site, costs, path: path(site, geometries, strain.nodes), reads };
     let place = |holds: f64| NodeShare { holds: holds.min(1.0), serves: 1.0, takes: 1.0, asks: 0.0 };
-    placement(site).into_iter().enumerate().map(|(group, holds)| asked.node(group, place(holds), 0.0)).collect()
+    placement(site).into_iter().enumerate().map(|(group, holds)| requested.node(group, place(holds), 0.0)).collect()
 }
 
 /// What of a client byte crosses the links of the node that serves it, in the busier direction and by no other's doing:
@@ -177,11 +177,11 @@ pub(crate) fn crossing(site: &Site, geometries: &Geometries, object_bytes: u64, 
         return vec![[1.0, 0.0]; site.groups.len()];
     }
     let busier = |flow: NodeFlow| flow.ingress.max(flow.egress);
-    let of = |node: NodeTraffic| {
+    let crossing_bytes = |node: NodeTraffic| {
         let private = if site.planes.are_shared() { 0.0 } else { busier(node.private()) };
         [busier(node.on_public_link(site)), private]
     };
-    serving(site, geometries, object_bytes, reads).into_iter().map(of).collect()
+    serving(site, geometries, object_bytes, reads).into_iter().map(crossing_bytes).collect()
 }
 
 /// Share of requests that clients ask of the node on which they run, of so many: none, where they have machines of
@@ -194,7 +194,7 @@ pub(crate) fn near(site: &Site, nodes: u32) -> f64 {
     }
 }
 
-fn weighted(site: &Site, geometries: &Geometries, object_bytes: u64, reads: bool, strain: Strain) -> Traffic {
+fn weighted(site: &Site, geometries: &Geometries, object_bytes: u64, reads: bool, strain: FailureLoad) -> Traffic {
     let nodes = f64::from(strain.nodes);
     let factor = if reads { strain.reads } else { strain.writes };
     let of_group = |(group, share): (usize, f64)| {
@@ -206,11 +206,11 @@ fn weighted(site: &Site, geometries: &Geometries, object_bytes: u64, reads: bool
     if nodes == 0.0 || object_bytes == 0 || geometries.pools().iter().any(|geometry| geometry.data == 0) {
         return Traffic { nodes: vec![NodeTraffic::default(); holds.len()], entry: None, clients: NodeFlow::default() };
     }
-    let costs = Costs::of(site, geometries, object_bytes, reads, strain);
-    let asked = Question { site, costs, path, reads };
-    let reconstructed: f64 = strain.pool.map_or(0.0, |pool| asked.costs.share_of(pool) * strain.reconstructed);
-    let of = |group: usize, place: NodeShare, pulled: f64| {
-        let mut node = asked.node(group, place, pulled);
+    let costs = Costs::new(site, geometries, object_bytes, reads, strain);
+    let requested = Question { site, costs, path, reads };
+    let reconstructed: f64 = strain.pool.map_or(0.0, |pool| requested.costs.share_of(pool) * strain.reconstructed);
+    let weighted_node = |group: usize, place: NodeShare, pulled: f64| {
+        let mut node = requested.node(group, place, pulled);
         if reads {
             // One lost shard of data is computed from k, as one shard of parity is.
             node.passes.coded += place.serves * reconstructed;
@@ -221,20 +221,20 @@ fn weighted(site: &Site, geometries: &Geometries, object_bytes: u64, reads: bool
     let serves = if path.single && !path.forwards { 0.0 } else { even };
     let takes = if path.single { 0.0 } else { even };
     let asks = if site.has_clients_on_nodes() { even } else { 0.0 };
-    let pulled: Vec<f64> = (0..geometries.pools().len()).map(|pool| asked.pulled(&holds, pool)).collect();
+    let pulled: Vec<f64> = (0..geometries.pools().len()).map(|pool| requested.pulled(&holds, pool)).collect();
     let pulled = |group: usize| pulled[geometries.pool_of(group)];
     let ordinary = |(group, &holds): (usize, &f64)| {
-        of(group, NodeShare { holds, serves, takes, asks }, pulled(group)).scaled(nodes)
+        weighted_node(group, NodeShare { holds, serves, takes, asks }, pulled(group)).scaled(nodes)
     };
     let entry = |(group, &holds): (usize, &f64)| {
         let serves = if path.forwards { even } else { 1.0 };
         let pulled = if path.forwards { pulled(group) } else { 0.0 };
-        of(group, NodeShare { holds, serves, takes: 1.0, asks }, pulled)
+        weighted_node(group, NodeShare { holds, serves, takes: 1.0, asks }, pulled)
     };
     Traffic {
         nodes: holds.iter().enumerate().map(ordinary).collect(),
         entry: path.single.then(|| holds.iter().enumerate().map(entry).collect()),
-        clients: NodeFlow { ingress: asked.costs.response_bytes, egress: asked.costs.request_bytes },
+        clients: NodeFlow { ingress: requested.costs.response_bytes, egress: requested.costs.request_bytes },
     }
 }
 
@@ -350,7 +350,7 @@ fn capacity(site: &Site, group: &NodeGroup) -> f64 {
 /// shards (CRUSH's failure domain is the host).
 fn remote_of_others(site: &Site, geometries: &Geometries) -> f64 {
     // Only Ceph's primaries ask it, and Ceph has one pool.
-    let (n, nodes) = (f64::from(geometries.of(0).shards), f64::from(site.nodes()));
+    let (n, nodes) = (f64::from(geometries.for_group(0).shards), f64::from(site.nodes()));
     if n <= 1.0 {
         return 0.0;
     }
@@ -361,12 +361,12 @@ fn path(site: &Site, geometries: &Geometries, nodes: u32) -> Path {
     let alone = site.nodes() <= 1;
     let remote_of_others = remote_of_others(site, geometries);
     let near = near(site, nodes);
-    let of = |single, forwards, direct_return| Path { single, forwards, direct_return, remote_of_others, near };
+    let path_with = |single, forwards, direct_return| Path { single, forwards, direct_return, remote_of_others, near };
     let forwards = |policy| policy == TrafficPolicy::Cluster && !alone;
     match site.entry {
-        Entry::ClientSide | Entry::ClusterMesh | Entry::Local => of(false, false, false),
-        Entry::Bgp { policy } | Entry::NodePort { policy } => of(false, forwards(policy), false),
-        Entry::L2Announcement { dsr, policy } => of(!alone, forwards(policy), dsr && forwards(policy)),
+        Entry::ClientSide | Entry::ClusterMesh | Entry::Local => path_with(false, false, false),
+        Entry::Bgp { policy } | Entry::NodePort { policy } => path_with(false, forwards(policy), false),
+        Entry::L2Announcement { dsr, policy } => path_with(!alone, forwards(policy), dsr && forwards(policy)),
     }
 }
 

@@ -147,7 +147,7 @@ fn ceph_on_12_nodes_reads_111_gib_s_with_192_gb_s_out_of_each() {
     site.engine.tls = true;
     site.groups[0].drives[0].count = 24;
     let work = work(32 << 20, 1.0);
-    let geometry = Geometry { kind: GeometryKind::Scattered, ..*sets(2, 2).of(0) }.into();
+    let geometry = Geometry { kind: GeometryKind::Scattered, ..*sets(2, 2).for_group(0) }.into();
     let egress = limit(&site, &geometry, &work, Resource::PublicEgress);
     near(egress.demand, 1.0 + 11.0 / 12.0 + 0.5, 0.001, "bytes out per client byte");
     near(egress.demand * 111.0 * GIB / 12.0 * 8.0 / 1e9, 192.0, 0.5, "GET egress of a node in Gb/s");

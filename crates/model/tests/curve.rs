@@ -2,13 +2,13 @@
 //! code with the model.
 
 use linerate_model::ceilings::limits;
-use linerate_model::curve::{CurveModel, KNEE_SHARE, course};
+use linerate_model::curve::{CurveModel, KNEE_SHARE, curve_model};
 use linerate_model::explain::explain;
 use linerate_model::plan::{PlanRequest, plan};
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::{Protection, Site};
-use linerate_worlds::{self as worlds, Cluster, Dice, objects_per_link_time};
+use linerate_worlds::{self as worlds, Cluster, SeededRng, objects_per_link_time};
 
 use crate::sites::{sets, shared, uniform};
 
@@ -21,10 +21,10 @@ fn namespaces(nodes: u32, parity: u32) -> Site {
     site
 }
 
-fn course_of(site: &Site, parity: u32, reads: bool) -> CurveModel {
+fn curve_model_for(site: &Site, parity: u32, reads: bool) -> CurveModel {
     let geometry = sets(site.nodes() - parity, parity);
     let work = Work { object_bytes: site.data.object_bytes, read_share: f64::from(u8::from(reads)) };
-    course(site, &geometry, &work, &limits(site, &geometry, &work)).expect("links limit it")
+    curve_model(site, &geometry, &work, &limits(site, &geometry, &work)).expect("links limit it")
 }
 
 /// What a write asks all nodes and waits for: a lock, and the commit of what was written.
@@ -45,9 +45,9 @@ const MEASURED: [Measured; 3] = [
 fn curves_that_were_measured_are_predicted_at_4_and_at_16_within_10_percent() {
     let mut errors = Vec::new();
     for (nodes, parity, shares) in MEASURED {
-        let course = course_of(&namespaces(nodes, parity), parity, true);
+        let curve_model = curve_model_for(&namespaces(nodes, parity), parity, true);
         for (in_flight, measured) in IN_FLIGHT.into_iter().zip(shares) {
-            let predicted = course.share(f64::from(in_flight));
+            let predicted = curve_model.share(f64::from(in_flight));
             errors.push((nodes, in_flight, predicted / measured - 1.0));
         }
     }
@@ -69,9 +69,9 @@ const EIGHT_NODES: [(u64, f64); 4] = [(1, 2.64), (2, 3.65), (4, 6.08), (8, 10.8)
 fn writes_of_eight_nodes_overlap_as_they_were_measured() {
     let mut site = namespaces(8, 2);
     site.groups[0].nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = 40e6);
-    let course = course_of(&site, 2, false);
+    let curve_model = curve_model_for(&site, 2, false);
     let over = |&(in_flight, measured): &(u64, f64)| {
-        let predicted = course.at(in_flight).bytes_per_s / f64::from(1 << 20);
+        let predicted = curve_model.at(in_flight).bytes_per_s / f64::from(1 << 20);
         (in_flight, predicted, measured, predicted / measured - 1.0)
     };
     let reported: Vec<_> = EIGHT_NODES.iter().map(over).collect();
@@ -90,7 +90,8 @@ fn writes_of_many_nodes_gain_with_each_doubling_as_in_a_simulation() {
         site.engine.protection = Protection::Sets { set_drives: Some(shards), parity: Some(parity) };
         let geometry = sets(shards - parity, parity);
         let work = Work { object_bytes: site.data.object_bytes, read_share: 0.0 };
-        let course = course(&site, &geometry, &work, &limits(&site, &geometry, &work)).expect("links limit it");
+        let curve_model =
+            curve_model(&site, &geometry, &work, &limits(&site, &geometry, &work)).expect("links limit it");
         let cluster = Cluster {
             nodes: nodes as usize,
             shards: shards as usize,
@@ -104,7 +105,7 @@ fn writes_of_many_nodes_gain_with_each_doubling_as_in_a_simulation() {
         let mut reported = Vec::new();
         for in_flight in [1, 2, 4, 8, 16] {
             let simulated = objects_per_link_time(cluster, worlds::Operation::Put, in_flight, 1_000, 1) / ceiling;
-            let predicted = course.share(in_flight as f64);
+            let predicted = curve_model.share(in_flight as f64);
             reported.push((in_flight, predicted, simulated, predicted / simulated - 1.0));
         }
         let reported_of = format!("{nodes} nodes, {shards} shards: {reported:.3?}");
@@ -121,14 +122,14 @@ fn a_simulation_of_links_piece_by_piece_gives_nearly_the_same_curve() {
         let (nodes_in_all, data) = (nodes as usize, (nodes - parity) as usize);
         let clients = worlds::ClientPlacement::Elsewhere;
         let cluster = Cluster { nodes: nodes_in_all, shards: nodes_in_all, data, pieces: 8, rounds: ROUNDS, clients };
-        for (reads, asked) in [(true, worlds::Operation::Get), (false, worlds::Operation::Put)] {
-            let course = course_of(&namespaces(nodes, parity), parity, reads);
+        for (reads, requested) in [(true, worlds::Operation::Get), (false, worlds::Operation::Put)] {
+            let curve_model = curve_model_for(&namespaces(nodes, parity), parity, reads);
             let others = 1.0 - 1.0 / f64::from(nodes);
             let factor = if reads { 1.0 } else { f64::from(nodes) / f64::from(nodes - parity) };
             let ceiling = f64::from(nodes) / (1.0 + others * factor);
             for in_flight in [4, 16, 64] {
-                let simulated = objects_per_link_time(cluster, asked, in_flight, 2_000, 1) / ceiling;
-                let predicted = course.share(in_flight as f64);
+                let simulated = objects_per_link_time(cluster, requested, in_flight, 2_000, 1) / ceiling;
+                let predicted = curve_model.share(in_flight as f64);
                 reported.push((nodes, reads, in_flight, predicted, simulated, predicted / simulated - 1.0));
             }
         }
@@ -169,7 +170,7 @@ fn fifty_six_nodes_take_hundreds_in_flight_and_a_plan_says_so() {
 fn healthy_clusters_are_as_described_at_their_number_in_flight() {
     for (nodes, parity, shares) in MEASURED.iter().filter(|(nodes, ..)| *nodes > 2) {
         let site = namespaces(*nodes, *parity);
-        let ceiling = course_of(&site, *parity, true).ceiling_bytes_per_s;
+        let ceiling = curve_model_for(&site, *parity, true).ceiling_bytes_per_s;
         for (in_flight, share) in IN_FLIGHT.into_iter().zip(*shares).filter(|(flight, _)| [4, 8, 16].contains(flight)) {
             let bytes_per_s = share * ceiling;
             let figure =
@@ -187,9 +188,9 @@ fn healthy_clusters_are_as_described_at_their_number_in_flight() {
 #[test]
 fn a_figure_is_judged_by_the_curve_at_its_number_in_flight_and_refuted_by_the_ceiling_alone() {
     let site = namespaces(4, 2);
-    let course = course_of(&site, 2, true);
+    let curve_model = curve_model_for(&site, 2, true);
     let judged = |share: f64, in_flight: Option<u64>| {
-        let bytes_per_s = share * course.ceiling_bytes_per_s;
+        let bytes_per_s = share * curve_model.ceiling_bytes_per_s;
         let figure = Observed { what: Quantity::Get, bytes_per_s, error_share: None, in_flight };
         explain(&site, &Observations { figures: vec![figure], error_share: 0.02, nodes_alone: false })
             .expect("the engine runs")
@@ -218,9 +219,9 @@ struct ClientLinks {
 }
 
 impl ClientLinks {
-    fn requests_per_s(&self, dice: &mut Dice) -> f64 {
+    fn requests_per_s(&self, rng: &mut SeededRng) -> f64 {
         const REQUESTS: usize = 30_000;
-        let mut varied = |mean_s: f64| -mean_s / 2.0 * ((1.0 - dice.unit()).ln() + (1.0 - dice.unit()).ln());
+        let mut varied = |mean_s: f64| -mean_s / 2.0 * ((1.0 - rng.unit()).ln() + (1.0 - rng.unit()).ln());
         let (mut servers, mut links) = (vec![0.0_f64; self.servers], vec![0.0_f64; self.clients]);
         let mut next: Vec<(f64, bool)> = vec![(0.0, false); self.clients * self.connections];
         let (mut done, mut last_s) = (0, 0.0);
@@ -254,14 +255,15 @@ fn where_clients_links_bind_the_curve_is_that_of_a_simulation_in_which_each_clie
         let (geometry, work) = (sets(8, 4), Work { object_bytes: 4 << 20, read_share: 1.0 });
         let limits = limits(&site, &geometry, &work);
         assert_eq!(limits[0].resource, Resource::ClientIngress, "{clients}, {port_gbit}");
-        let course = course(&site, &geometry, &work, &limits).expect("links limit it");
+        let curve_model = curve_model(&site, &geometry, &work, &limits).expect("links limit it");
         let link_s = 4_194_304.0 / (10e9 / 8.0 * 8948.0 / 9038.0);
         let served_s = 4_194_304.0 * (1.0 + 11.0 / 12.0) / (port_gbit * 1e9 / 8.0 * 8948.0 / 9038.0);
         let besides_s = 1.2 * link_s + 0.001 - link_s - served_s;
         for connections in [1, 2, 3, 4, 8] {
-            let of = ClientLinks { clients: clients as usize, connections, servers: 12, served_s, link_s, besides_s };
-            let simulated = of.requests_per_s(&mut Dice::new(1, 0)) * link_s / f64::from(clients);
-            let predicted = course.share(f64::from(clients) * connections as f64);
+            let client_links =
+                ClientLinks { clients: clients as usize, connections, servers: 12, served_s, link_s, besides_s };
+            let simulated = client_links.requests_per_s(&mut SeededRng::new(1, 0)) * link_s / f64::from(clients);
+            let predicted = curve_model.share(f64::from(clients) * connections as f64);
             reported.push((clients, port_gbit, connections, predicted, simulated, predicted / simulated - 1.0));
         }
     }
@@ -274,10 +276,11 @@ fn four_connections_of_each_client_fill_its_own_link() {
     (site.clients.count, site.clients.speed_bits_per_s, site.clients.connections) = (40, 10e9, 4);
     site.data.object_bytes = 4 << 20;
     let work = Work { object_bytes: 4 << 20, read_share: 1.0 };
-    let course = course(&site, &sets(8, 4), &work, &limits(&site, &sets(8, 4), &work)).expect("links limit it");
-    let (one, four) = (course.share(40.0), course.share(160.0));
-    assert!((0.64..0.68).contains(&one) && four > 0.97, "{one} {four}: {course:?}");
-    assert!((60..100).contains(&course.reaching(KNEE_SHARE)), "{}", course.reaching(KNEE_SHARE));
+    let curve_model =
+        curve_model(&site, &sets(8, 4), &work, &limits(&site, &sets(8, 4), &work)).expect("links limit it");
+    let (one, four) = (curve_model.share(40.0), curve_model.share(160.0));
+    assert!((0.64..0.68).contains(&one) && four > 0.97, "{one} {four}: {curve_model:?}");
+    assert!((60..100).contains(&curve_model.reaching(KNEE_SHARE)), "{}", curve_model.reaching(KNEE_SHARE));
 }
 
 #[test]
@@ -285,7 +288,7 @@ fn requests_that_differ_less_fill_a_site_sooner() {
     let at = |variability: f64| {
         let mut site = namespaces(6, 3);
         site.data.variability = variability;
-        course_of(&site, 3, true).share(8.0)
+        curve_model_for(&site, 3, true).share(8.0)
     };
     assert!(at(0.0) > at(0.5) && at(0.5) > at(1.0), "{} {} {}", at(0.0), at(0.5), at(1.0));
 }
@@ -315,19 +318,19 @@ struct Disks {
 }
 
 impl Disks {
-    fn requests_per_s(&self, in_flight: usize, dice: &mut Dice) -> f64 {
+    fn requests_per_s(&self, in_flight: usize, rng: &mut SeededRng) -> f64 {
         const REQUESTS: usize = 20_000;
         let mut free_s = vec![vec![0.0_f64; self.drives]; self.sets];
         let mut arrives_s = vec![0.0_f64; in_flight];
         for _ in 0..REQUESTS {
             // The next that comes: queues are in the order of arrival.
             let next = (0..in_flight).min_by(|&a, &b| arrives_s[a].total_cmp(&arrives_s[b])).expect("one is in flight");
-            let set = ((dice.unit() * self.sets as f64) as usize).min(self.sets - 1);
-            let first = ((dice.unit() * self.drives as f64) as usize).min(self.drives - 1);
+            let set = ((rng.unit() * self.sets as f64) as usize).min(self.sets - 1);
+            let first = ((rng.unit() * self.drives as f64) as usize).min(self.drives - 1);
             let mut last_s = arrives_s[next];
             for drive in 0..self.at_once {
                 let free = &mut free_s[set][(first + drive) % self.drives];
-                let busy_s: f64 = (0..self.accesses).map(|_| self.access_s * (0.375 + 1.25 * dice.unit())).sum();
+                let busy_s: f64 = (0..self.accesses).map(|_| self.access_s * (0.375 + 1.25 * rng.unit())).sum();
                 *free = free.max(arrives_s[next]) + busy_s;
                 last_s = last_s.max(*free);
             }
@@ -347,14 +350,14 @@ fn where_operations_of_disks_bind_the_curve_is_that_of_a_simulation_of_disks() {
         let work = Work { object_bytes: 64 << 10, read_share: f64::from(u8::from(reads)) };
         let limits = limits(&site, &geometry, &work);
         assert_eq!(limits[0].resource, Resource::DriveOperations);
-        let course = course(&site, &geometry, &work, &limits).expect("drives limit it");
-        assert_eq!((course.stations, course.alone_by), (4, Resource::DriveOperations), "{course:?}");
+        let curve_model = curve_model(&site, &geometry, &work, &limits).expect("drives limit it");
+        assert_eq!((curve_model.stations, curve_model.alone_by), (4, Resource::DriveOperations), "{curve_model:?}");
         let disks = Disks { sets: 4, drives: 12, at_once: 12, accesses, access_s: 1.0 / 150.0, besides_s: 0.001 };
         let ceiling = 4.0 * 150.0 / accesses as f64;
-        assert!((course.ceiling_bytes_per_s / 65_536.0 / ceiling - 1.0).abs() < 1e-9, "{course:?}");
+        assert!((curve_model.ceiling_bytes_per_s / 65_536.0 / ceiling - 1.0).abs() < 1e-9, "{curve_model:?}");
         for in_flight in [1, 2, 4, 8, 16, 32, 64] {
-            let simulated = disks.requests_per_s(in_flight, &mut Dice::new(1, 0)) / ceiling;
-            let predicted = course.share(in_flight as f64);
+            let simulated = disks.requests_per_s(in_flight, &mut SeededRng::new(1, 0)) / ceiling;
+            let predicted = curve_model.share(in_flight as f64);
             reported.push((reads, in_flight, predicted, simulated, predicted / simulated - 1.0));
         }
     }
@@ -373,8 +376,8 @@ fn where_bytes_of_disks_bind_a_read_is_at_as_many_drives_as_it_has_shards_of_dat
         let work = Work { object_bytes: 256 << 20, read_share: f64::from(u8::from(reads)) };
         let limits = limits(&site, &geometry, &work);
         assert_eq!(limits[0].resource, Resource::DriveBandwidth);
-        let course = course(&site, &geometry, &work, &limits).expect("drives limit it");
-        assert_eq!(course.stations, 48 / at_once as u32, "{course:?}");
+        let curve_model = curve_model(&site, &geometry, &work, &limits).expect("drives limit it");
+        assert_eq!(curve_model.stations, 48 / at_once as u32, "{curve_model:?}");
         if !reads {
             // One core is busy with a write for longer than drives are, and no core is in the simulation.
             continue;
@@ -385,8 +388,8 @@ fn where_bytes_of_disks_bind_a_read_is_at_as_many_drives_as_it_has_shards_of_dat
         let reported: Vec<_> = [4, 16, 64]
             .into_iter()
             .map(|in_flight| {
-                let simulated = disks.requests_per_s(in_flight, &mut Dice::new(1, 0)) / ceiling;
-                let predicted = course.share(in_flight as f64);
+                let simulated = disks.requests_per_s(in_flight, &mut SeededRng::new(1, 0)) / ceiling;
+                let predicted = curve_model.share(in_flight as f64);
                 (in_flight, predicted, simulated, predicted / simulated - 1.0)
             })
             .collect();
@@ -401,16 +404,16 @@ fn where_links_of_flash_bind_small_objects_the_curve_is_that_of_a_simulation_of_
         let geometry = sets(8, 4);
         let work = Work { object_bytes: 64 << 10, read_share: f64::from(u8::from(reads)) };
         let limits = limits(&site, &geometry, &work);
-        let course = course(&site, &geometry, &work, &limits).expect("links limit it");
+        let curve_model = curve_model(&site, &geometry, &work, &limits).expect("links limit it");
         assert!(!matches!(limits[0].resource, Resource::DriveOperations | Resource::DriveBandwidth), "{:?}", limits[0]);
-        assert!(course.stations == 4 && course.alone_by != Resource::DriveOperations, "{course:?}");
+        assert!(curve_model.stations == 4 && curve_model.alone_by != Resource::DriveOperations, "{curve_model:?}");
         // Four nodes, each with one link; a millisecond is what a request takes beside its bytes.
-        let access_s = 4.0 * 65_536.0 / course.ceiling_bytes_per_s;
+        let access_s = 4.0 * 65_536.0 / curve_model.ceiling_bytes_per_s;
         let links = Disks { sets: 4, drives: 1, at_once: 1, accesses: 1, access_s, besides_s: 0.001 };
         for in_flight in [1, 4, 16, 64, 256, 1_024] {
-            let ceiling = course.ceiling_bytes_per_s / 65_536.0;
-            let simulated = links.requests_per_s(in_flight, &mut Dice::new(1, 0)) / ceiling;
-            let predicted = course.share(in_flight as f64);
+            let ceiling = curve_model.ceiling_bytes_per_s / 65_536.0;
+            let simulated = links.requests_per_s(in_flight, &mut SeededRng::new(1, 0)) / ceiling;
+            let predicted = curve_model.share(in_flight as f64);
             let error = predicted / simulated - 1.0;
             assert!(error.abs() < 0.2, "{reads}, {in_flight}: {predicted:.3}, not {simulated:.3}");
         }

@@ -5,7 +5,7 @@ use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis};
 use linerate_record::readings::{OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, StatedMachine};
 use linerate_record::site::Site;
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 
 const SIZES: [u32; 5] = [4, 8, 16, 56, 484];
 
@@ -37,7 +37,7 @@ data: {{object_size: 4MiB}}
 
 /// What is the matter with one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Planted {
+enum Injected {
     Nothing,
     SlowLink,
     /// The same in both directions, at one level.
@@ -45,7 +45,7 @@ enum Planted {
     SlowDrive,
     Quota,
     /// Clients ask one node for more, and exporters tell that less exactly than its link does.
-    AskedMore,
+    RequestedMore,
     /// That of a proxy in the pod of the engine.
     QuotaOfAnother,
     Losses,
@@ -57,7 +57,7 @@ enum Planted {
 
 /// Readings of a fleet at so much of its links.
 struct Fleet {
-    dice: Dice,
+    rng: SeededRng,
     readings: Readings,
 }
 
@@ -69,12 +69,12 @@ impl Fleet {
 
     /// Values about a middle, that vary by so much from node to node and from instant to instant.
     fn about(&mut self, middle: f64, among: f64, within: f64) -> Vec<Option<f64>> {
-        let of_node = middle * (among * self.dice.normal()).exp();
-        (0..STEPS).map(|_| Some(of_node * (within * self.dice.normal()).exp())).collect()
+        let of_node = middle * (among * self.rng.normal()).exp();
+        (0..STEPS).map(|_| Some(of_node * (within * self.rng.normal()).exp())).collect()
     }
 }
 
-fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
+fn fleet(nodes: u32, injected: Injected, at: u32, seed: u64) -> Readings {
     let readings = Readings {
         schema: READINGS_SCHEMA,
         source: "simulated".to_owned(),
@@ -85,53 +85,53 @@ fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
         rate_over_ms: 60_000,
         ..Readings::default()
     };
-    let mut fleet = Fleet { dice: Dice::new(seed, u64::from(nodes)), readings };
+    let mut fleet = Fleet { rng: SeededRng::new(seed, u64::from(nodes)), readings };
     // The whole load rises and falls, and all nodes with it.
-    let load: Vec<f64> = (0..STEPS).map(|_| (0.1 * fleet.dice.normal()).exp()).collect();
+    let load: Vec<f64> = (0..STEPS).map(|_| (0.1 * fleet.rng.normal()).exp()).collect();
     for node in 1..=nodes {
         let is_it = node == at;
-        let is = |what: Planted| is_it && planted == what;
-        let links = if planted == Planted::OneMember { 0.48 } else { 0.4 };
-        let received = if planted == Planted::SlowBothWays { links } else { 0.6 * links };
+        let is = |what: Injected| is_it && injected == what;
+        let links = if injected == Injected::OneMember { 0.48 } else { 0.4 };
+        let received = if injected == Injected::SlowBothWays { links } else { 0.6 * links };
         for (of, share) in [(ReadMeasure::LinkSent, links), (ReadMeasure::LinkReceived, received)] {
-            let asked = if is(Planted::AllRequests) { 2.0 } else { 1.0 };
-            let asked = if is(Planted::AskedMore) && of == ReadMeasure::LinkSent { 1.7 } else { asked };
-            let middle = share * 2.0 * LINK_BYTES_PER_S * asked;
+            let requested = if is(Injected::AllRequests) { 2.0 } else { 1.0 };
+            let requested = if is(Injected::RequestedMore) && of == ReadMeasure::LinkSent { 1.7 } else { requested };
+            let middle = share * 2.0 * LINK_BYTES_PER_S * requested;
             let mut bond = fleet.about(middle, 0.04, 0.04);
             bond.iter_mut().zip(&load).for_each(|(value, load)| *value = value.map(|value| value * load));
-            if is(Planted::SlowLink) && of == ReadMeasure::LinkSent || is(Planted::SlowBothWays) {
+            if is(Injected::SlowLink) && of == ReadMeasure::LinkSent || is(Injected::SlowBothWays) {
                 bond = fleet.about(0.8 * middle, 0.0, 0.004);
             }
-            let first = if planted == Planted::OneMember { 0.999 } else { 0.5 + 0.03 * fleet.dice.normal() };
+            let first = if injected == Injected::OneMember { 0.999 } else { 0.5 + 0.03 * fleet.rng.normal() };
             let member = |share: f64| bond.iter().map(|value| value.map(|value| value * share)).collect();
             fleet.add(of, node, "p0a", member(first));
             fleet.add(of, node, "p0b", member(1.0 - first));
             fleet.add(of, node, "bond0", bond.clone());
         }
-        let busy = fleet.about(if is(Planted::OtherProgram) { 24.0 } else { 9.0 }, 0.06, 0.05);
+        let busy = fleet.about(if is(Injected::OtherProgram) { 24.0 } else { 9.0 }, 0.06, 0.05);
         fleet.add(ReadMeasure::CoresBusy, node, "", busy);
         fleet.add(ReadMeasure::Cores, node, "", vec![Some(32.0); STEPS]);
         // The kernel counts what a quota stops as waiting for a processor.
-        let waits = if is(Planted::OtherProgram) || is(Planted::Quota) { 0.6 } else { 0.03 };
+        let waits = if is(Injected::OtherProgram) || is(Injected::Quota) { 0.6 } else { 0.03 };
         let waited = fleet.about(waits, 0.3, 0.2);
         fleet.add(ReadMeasure::CpuPressure, node, "", waited);
-        let again = fleet.about(if is(Planted::Losses) { 0.03 } else { 2e-4 }, 0.5, 0.5);
+        let again = fleet.about(if is(Injected::Losses) { 0.03 } else { 2e-4 }, 0.5, 0.5);
         fleet.add(ReadMeasure::Retransmitted, node, "", again);
         for drive in ["nvme0n1", "nvme1n1"] {
-            let slow = is(Planted::SlowDrive) && drive == "nvme1n1";
+            let slow = is(Injected::SlowDrive) && drive == "nvme1n1";
             let latency = fleet.about(if slow { 4e-3 } else { 5e-4 }, 0.2, 0.2);
             fleet.add(ReadMeasure::DriveLatency, node, drive, latency);
             let queue = fleet.about(if slow { 12.0 } else { 1.5 }, 0.25, 0.2);
             fleet.add(ReadMeasure::DriveQueue, node, drive, queue);
         }
-        let of_quota = [(Planted::Quota, "s3/minio-0/minio"), (Planted::QuotaOfAnother, "s3/minio-0/istio-proxy")];
+        let of_quota = [(Injected::Quota, "s3/minio-0/minio"), (Injected::QuotaOfAnother, "s3/minio-0/istio-proxy")];
         for (_, container) in of_quota.into_iter().filter(|(quota, _)| is(*quota)) {
             let throttled = fleet.about(0.6, 0.0, 0.1);
             fleet.add(ReadMeasure::Throttled, node, container, throttled);
         }
-        let factor = if is(Planted::AllRequests) { 2.5 } else { 1.0 };
-        let factor = if is(Planted::AskedMore) { 1.7 } else { factor };
-        let sent = fleet.about(factor * 2e9, if planted == Planted::AskedMore { 0.15 } else { 0.05 }, 0.1);
+        let factor = if is(Injected::AllRequests) { 2.5 } else { 1.0 };
+        let factor = if is(Injected::RequestedMore) { 1.7 } else { factor };
+        let sent = fleet.about(factor * 2e9, if injected == Injected::RequestedMore { 0.15 } else { 0.05 }, 0.1);
         fleet.add(ReadMeasure::ClientSent, node, "", sent);
         let received = fleet.about(1e9, 0.05, 0.1);
         fleet.add(ReadMeasure::ClientReceived, node, "", received);
@@ -141,10 +141,10 @@ fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
     fleet.readings
 }
 
-fn judged(nodes: u32, planted: Planted, at: u32, seed: u64) -> Diagnosis {
-    let readings = fleet(nodes, planted, at, seed);
+fn judged(nodes: u32, injected: Injected, at: u32, seed: u64) -> Diagnosis {
+    let readings = fleet(nodes, injected, at, seed);
     assert_eq!(readings.check(), Ok(()));
-    diagnose(&site(nodes), &readings, &[]).unwrap_or_else(|error| panic!("{nodes} nodes, {planted:?}: {error}"))
+    diagnose(&site(nodes), &readings, &[]).unwrap_or_else(|error| panic!("{nodes} nodes, {injected:?}: {error}"))
 }
 
 fn windows(nodes: u32) -> u64 {
@@ -156,7 +156,7 @@ fn healthy_fleets_of_every_size_name_no_node() {
     let (mut named, mut all) = (Vec::new(), 0);
     for nodes in SIZES {
         for seed in 0..windows(nodes) {
-            let diagnosis = judged(nodes, Planted::Nothing, 0, seed);
+            let diagnosis = judged(nodes, Injected::Nothing, 0, seed);
             assert_eq!((diagnosis.nodes.len(), diagnosis.unheard), (nodes as usize, 0));
             all += 1;
             named.extend(diagnosis.suspects.into_iter().filter_map(|one| one.node.map(|_| (nodes, seed, one.claim))));
@@ -168,26 +168,26 @@ fn healthy_fleets_of_every_size_name_no_node() {
 #[test]
 fn what_is_planted_at_one_node_is_named_first_in_fleets_of_every_size() {
     let plants = [
-        (Planted::SlowLink, Cause::SlowLinkSending),
-        (Planted::SlowDrive, Cause::SlowDrive),
-        (Planted::Quota, Cause::Quota),
-        (Planted::Losses, Cause::LossyLink),
-        (Planted::OtherProgram, Cause::BusyProcessors),
-        (Planted::AllRequests, Cause::UnevenLoad),
+        (Injected::SlowLink, Cause::SlowLinkSending),
+        (Injected::SlowDrive, Cause::SlowDrive),
+        (Injected::Quota, Cause::Quota),
+        (Injected::Losses, Cause::LossyLink),
+        (Injected::OtherProgram, Cause::BusyProcessors),
+        (Injected::AllRequests, Cause::UnevenLoad),
     ];
     let (mut late, mut all) = (Vec::new(), 0);
     for nodes in SIZES {
-        for (planted, cause) in plants {
+        for (injected, cause) in plants {
             for seed in 0..windows(nodes).div_ceil(5) {
                 let at = 1 + (seed as u32 * 7) % nodes;
-                let diagnosis = judged(nodes, planted, at, 1000 + seed);
+                let diagnosis = judged(nodes, injected, at, 1000 + seed);
                 let first = diagnosis.suspects.first();
                 let is_first = first.is_some_and(|first| {
                     first.cause == cause && first.node.as_deref() == Some(&format!("node{at}")[..])
                 });
                 all += 1;
                 if !is_first {
-                    late.push(format!("{nodes} nodes, {planted:?} at {at}, {seed}: {:?}", diagnosis.answer));
+                    late.push(format!("{nodes} nodes, {injected:?} at {at}, {seed}: {:?}", diagnosis.answer));
                 }
             }
         }
@@ -198,7 +198,7 @@ fn what_is_planted_at_one_node_is_named_first_in_fleets_of_every_size() {
 #[test]
 fn two_ways_of_a_node_at_one_level_are_both_said_and_none_is_picked() {
     for (nodes, seed) in [(16, 1), (16, 2), (56, 3)] {
-        let diagnosis = judged(nodes, Planted::SlowBothWays, 3, 3000 + seed);
+        let diagnosis = judged(nodes, Injected::SlowBothWays, 3, 3000 + seed);
         let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{nodes}: {}", diagnosis.answer));
         let is_way = matches!(first.cause, Cause::SlowLinkSending | Cause::SlowLinkReceiving);
         assert!(is_way && first.node.as_deref() == Some("node3"), "{nodes}: {}", diagnosis.answer);
@@ -213,7 +213,7 @@ fn two_ways_of_a_node_at_one_level_are_both_said_and_none_is_picked() {
 #[test]
 fn a_light_load_says_so_and_names_no_bottleneck() {
     for (nodes, seed) in [(8, 1), (16, 2), (56, 3)] {
-        let mut readings = fleet(nodes, Planted::AllRequests, 2, seed);
+        let mut readings = fleet(nodes, Injected::AllRequests, 2, seed);
         for series in &mut readings.series {
             let factor = match series.of {
                 ReadMeasure::LinkSent | ReadMeasure::LinkReceived | ReadMeasure::CoresBusy => 0.25,
@@ -233,12 +233,15 @@ fn a_light_load_says_so_and_names_no_bottleneck() {
 #[test]
 fn a_container_beside_the_engine_that_is_out_of_its_quota_is_told_by_its_name_and_convicts_no_node() {
     for nodes in SIZES {
-        let diagnosis = judged(nodes, Planted::QuotaOfAnother, 2, 31);
+        let diagnosis = judged(nodes, Injected::QuotaOfAnother, 2, 31);
         let convicted = diagnosis.suspects.iter().find(|one| one.cause == Cause::Quota);
         assert!(convicted.is_none(), "{nodes}: {convicted:?}");
-        let told: Vec<&String> = diagnosis.caveats.iter().filter(|one| one.contains("istio-proxy")).collect();
-        let [told] = &told[..] else { panic!("{nodes}: {told:?}") };
-        assert!(told.contains("s3/minio-0/istio-proxy on node2") && told.contains("of its periods"), "{told}");
+        let reported: Vec<&String> = diagnosis.caveats.iter().filter(|one| one.contains("istio-proxy")).collect();
+        let [reported] = &reported[..] else { panic!("{nodes}: {reported:?}") };
+        assert!(
+            reported.contains("s3/minio-0/istio-proxy on node2") && reported.contains("of its periods"),
+            "{reported}"
+        );
     }
 }
 
@@ -247,7 +250,7 @@ fn a_node_that_clients_ask_for_more_is_seldom_said_to_work_for_somebody_else() {
     let (mut wrong, mut all) = (Vec::new(), 0);
     for nodes in SIZES {
         for seed in 0..windows(nodes).div_ceil(2) {
-            let diagnosis = judged(nodes, Planted::AskedMore, 2, 2000 + seed);
+            let diagnosis = judged(nodes, Injected::RequestedMore, 2, 2000 + seed);
             let first = diagnosis.suspects.first().filter(|first| first.weight > diagnosis.none_of_these);
             all += 1;
             wrong
@@ -261,7 +264,7 @@ fn a_node_that_clients_ask_for_more_is_seldom_said_to_work_for_somebody_else() {
 #[test]
 fn one_member_that_carries_all_is_named_first_and_no_node_is() {
     for nodes in SIZES {
-        let diagnosis = judged(nodes, Planted::OneMember, 0, 5);
+        let diagnosis = judged(nodes, Injected::OneMember, 0, 5);
         let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{nodes}: nothing is named"));
         assert_eq!((first.cause, first.part.as_str()), (Cause::BondMembers, "bond0"), "{nodes}: {}", first.claim);
         let sent = diagnosis.members.iter().find(|members| members.is_sent).unwrap_or_else(|| panic!("no members"));
@@ -282,7 +285,7 @@ fn readings_of_nobody_say_so_and_are_no_error() {
 #[test]
 fn a_node_that_was_lost_on_the_way_is_no_cause() {
     for (seed, left) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 6)] {
-        let mut readings = fleet(4, Planted::Nothing, 0, seed);
+        let mut readings = fleet(4, Injected::Nothing, 0, seed);
         for series in readings.series.iter_mut().filter(|series| series.machine == "node4") {
             series.values[left..].fill(None);
         }
@@ -295,7 +298,7 @@ fn a_node_that_was_lost_on_the_way_is_no_cause() {
 /// Machines that a fleet names are those, whatever they call themselves.
 #[test]
 fn a_machine_that_says_another_name_is_not_taken_for_that_one() {
-    let mut readings = fleet(4, Planted::Losses, 3, 7);
+    let mut readings = fleet(4, Injected::Losses, 3, 7);
     let machine = |node: u32| format!("node{node}");
     readings.names.push(OtherName { machine: machine(1), name: machine(3) });
     let stated = |node| StatedMachine { machine: machine(node), is_client: false, kind: None, rack: None };
@@ -308,7 +311,7 @@ fn a_machine_that_says_another_name_is_not_taken_for_that_one() {
 
 /// A fleet of which one node differs, at a thousandth of its load.
 fn at_rest(nodes: u32, seed: u64) -> Readings {
-    let mut readings = fleet(nodes, Planted::AllRequests, 2, seed);
+    let mut readings = fleet(nodes, Injected::AllRequests, 2, seed);
     let is_load = |of: ReadMeasure| {
         matches!(of, ReadMeasure::LinkSent | ReadMeasure::LinkReceived | ReadMeasure::ClientSent)
             || matches!(of, ReadMeasure::ClientReceived | ReadMeasure::InFlight)
@@ -330,18 +333,18 @@ fn a_window_without_a_load_says_so_first_and_names_no_node_for_its_load() {
         let begins = "no load was seen from 2026-11-18 11:06:40 UTC to 2026-11-18 11:16:25 UTC (9 min 45 s)";
         assert!(answer.starts_with(begins), "{answer}");
         assert!(diagnosis.suspects.iter().all(|one| one.cause != Cause::UnevenLoad), "{:?}", diagnosis.suspects);
-        assert!(diagnosis.odd.is_empty() || answer.contains(&diagnosis.odd[0].claim), "{answer}");
+        assert!(diagnosis.outlier.is_empty() || answer.contains(&diagnosis.outlier[0].claim), "{answer}");
         // What is no matter of load is told beside it.
         let mut slower = at_rest(nodes, seed);
         add_speeds(&mut slower, nodes, None);
-        let beside = diagnose(&site(nodes), &slower, &[]).unwrap();
+        let alongside = diagnose(&site(nodes), &slower, &[]).unwrap();
         assert!(
-            beside.answer.starts_with(begins) && beside.answer.contains("node3: speed of bond0: 25.0 Gb/s"),
+            alongside.answer.starts_with(begins) && alongside.answer.contains("node3: speed of bond0: 25.0 Gb/s"),
             "{}",
-            beside.answer
+            alongside.answer
         );
     }
-    let loaded = diagnose(&site(16), &fleet(16, Planted::Nothing, 1, 1), &[]).unwrap();
+    let loaded = diagnose(&site(16), &fleet(16, Injected::Nothing, 1, 1), &[]).unwrap();
     assert!(!loaded.answer.contains("no load"), "{}", loaded.answer);
 }
 
@@ -366,19 +369,19 @@ fn add_speeds(readings: &mut Readings, nodes: u32, idle: Option<&str>) {
 
 #[test]
 fn a_bond_that_lost_a_member_is_one_suspect_that_names_the_member() {
-    for planted in [Planted::Nothing, Planted::SlowLink] {
-        let mut readings = fleet(16, planted, 3, 4);
+    for injected in [Injected::Nothing, Injected::SlowLink] {
+        let mut readings = fleet(16, injected, 3, 4);
         add_speeds(&mut readings, 16, Some("p0b"));
         let diagnosis = diagnose(&site(16), &readings, &[]).unwrap();
         let first = diagnosis.suspects.first().expect("a suspect");
-        assert_eq!(first.claim, "bond0 of node3 lost a member: p0b carries nothing", "{planted:?}");
+        assert_eq!(first.claim, "bond0 of node3 lost a member: p0b carries nothing", "{injected:?}");
         assert_eq!(diagnosis.answer, first.claim);
         let remedy = &first.remedy;
         assert!(remedy.starts_with("/proc/net/bonding/bond0") && remedy.contains("ethtool p0b"), "{remedy}");
         let others = diagnosis.suspects[1..].iter().filter(|one| one.part == "bond0").count();
         assert_eq!(others, 0, "{:#?}", diagnosis.suspects);
     }
-    let mut readings = fleet(16, Planted::Nothing, 3, 4);
+    let mut readings = fleet(16, Injected::Nothing, 3, 4);
     add_speeds(&mut readings, 16, None);
     let diagnosis = diagnose(&site(16), &readings, &[]).unwrap();
     assert!(diagnosis.answer.starts_with("the port bond0 of node3 negotiated 25.0 Gb/s"), "{}", diagnosis.answer);
@@ -387,7 +390,7 @@ fn a_bond_that_lost_a_member_is_one_suspect_that_names_the_member() {
 #[test]
 fn more_or_fewer_nodes_than_the_site_has_are_a_warning() {
     let warned = |nodes: u32, site_nodes: u32, without: &str| {
-        let mut readings = fleet(nodes, Planted::Nothing, 1, 1);
+        let mut readings = fleet(nodes, Injected::Nothing, 1, 1);
         readings.series.retain(|one| one.machine != without);
         diagnose(&site(site_nodes), &readings, &[]).unwrap().warnings
     };

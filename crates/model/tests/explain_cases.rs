@@ -26,12 +26,12 @@ fn explained(site: &Site, observations: &Observations) -> Explanation {
 
 /// What survives, one line each: printed with assertions.
 fn survivors_in_lines(explanation: &Explanation) -> String {
-    let of = |residual: &Residual| {
+    let residual_in_words = |residual: &Residual| {
         let word = if residual.explained { "" } else { "un" };
         format!("{:?} {:+.1} % {word}explained", residual.what, residual.residual_share * 100.0)
     };
     let line = |hypothesis: &Hypothesis| {
-        let residuals: Vec<String> = hypothesis.residuals.iter().map(of).collect();
+        let residuals: Vec<String> = hypothesis.residuals.iter().map(residual_in_words).collect();
         format!("{:.3} {}: {}\n", hypothesis.weight, hypothesis.id, residuals.join(", "))
     };
     explanation.survivors.iter().map(line).collect()
@@ -284,12 +284,12 @@ fn a_figure_above_every_ceiling_leaves_no_survivor_and_says_so() {
     assert!(explanation.survivors.is_empty(), "{}", survivors_in_lines(&explanation));
     assert!(explanation.caveats.iter().any(|caveat| caveat.starts_with("no hypothesis survives")));
     // The one that allows most is told by what it says, and JSON has its name.
-    let standing = &explanation.described[0];
-    let most = standing.most.as_ref().expect("something allows most");
+    let figure_row = &explanation.described[0];
+    let most = figure_row.most.as_ref().expect("something allows most");
     assert!(most.id.contains('('), "{}", most.id);
-    let (_, of_most) = standing.claim.split_once("the most that any hypothesis allows is ").expect("said");
-    assert!(!standing.claim.contains(&most.id) && !of_most.contains("link-speed"), "{}", standing.claim);
-    assert!(of_most.contains("GiB/s (") && of_most.contains("ports of bond0"), "{}", standing.claim);
+    let (_, of_most) = figure_row.claim.split_once("the most that any hypothesis allows is ").expect("said");
+    assert!(!figure_row.claim.contains(&most.id) && !of_most.contains("link-speed"), "{}", figure_row.claim);
+    assert!(of_most.contains("GiB/s (") && of_most.contains("ports of bond0"), "{}", figure_row.claim);
 }
 
 /// What is better than described is to be described, and nothing of the cluster changed.
@@ -435,11 +435,11 @@ fn by_the_ceilings(site: &Site, change: impl Fn(&mut Site)) -> Observations {
     let mut changed = site.clone();
     change(&mut changed);
     let geometries = geometries(&changed).expect("the engine runs");
-    let of = |read_share| {
+    let lowest_at = |read_share| {
         let work = Work { object_bytes: changed.data.object_bytes, read_share };
         limits(&changed, &geometries, &work).first().map(|limit| limit.limit_bytes_per_s)
     };
-    observed(of(1.0), of(0.0), 0.01)
+    observed(lowest_at(1.0), lowest_at(0.0), 0.01)
 }
 
 #[test]

@@ -33,13 +33,13 @@ fn names() -> impl Iterator<Item = String> {
 
 /// GET of each node, in the order of [`names`].
 fn of_nodes(rates: impl IntoIterator<Item = f64>) -> Observations {
-    let of = |(node, bytes_per_s)| Observed {
+    let observed_node = |(node, bytes_per_s)| Observed {
         what: Quantity::NodeGet { node },
         bytes_per_s,
         error_share: None,
         in_flight: None,
     };
-    Observations { figures: names().zip(rates).map(of).collect(), ..observed(None, None, 0.02) }
+    Observations { figures: names().zip(rates).map(observed_node).collect(), ..observed(None, None, 0.02) }
 }
 
 fn rates(big: f64, small: f64) -> Vec<f64> {
@@ -169,13 +169,13 @@ fn a_node_by_itself_is_held_by_what_others_take_of_its_writes() {
     site.groups[1].nics = vec![nic("eth0", 1, 1e9)];
     // Of a byte three eighths go to each other node; of its own clients' a small one takes all, and two eighths again.
     let (big, small) = (0.97 * 0.1 * PORT / (3.0 / 8.0), 0.97 * 0.1 * PORT / 1.25);
-    let of = |(place, node): (usize, String)| Observed {
+    let observed_node = |(place, node): (usize, String)| Observed {
         what: Quantity::NodePut { node },
         bytes_per_s: if place < 4 { big } else { small },
         error_share: None,
         in_flight: None,
     };
-    let figures = names().enumerate().map(of).collect();
+    let figures = names().enumerate().map(observed_node).collect();
     let observations = Observations { figures, nodes_alone: true, ..observed(None, None, 0.02) };
     let found = explain(&site, &observations).expect("the site runs");
     let first = &found.survivors[0];
@@ -223,6 +223,6 @@ fn values_that_are_assumed_of_all_kinds_are_told_once() {
     let assumed = ["nodes.big.memory", "nodes.small.memory", "nodes.small.racks", "fabric.path_hash"];
     site.assumed = assumed.map(|path| (path.to_owned(), String::new())).into_iter().collect();
     let found = explain(&site, &of_nodes(rates(0.8, 0.4))).expect("the site runs");
-    let told = found.caveats.iter().find_map(|told| told.strip_prefix("assumed, and not varied: "));
-    assert_eq!(told, Some("fabric.path_hash, nodes.*.memory, nodes.small.racks"));
+    let reported = found.caveats.iter().find_map(|reported| reported.strip_prefix("assumed, and not varied: "));
+    assert_eq!(reported, Some("fabric.path_hash, nodes.*.memory, nodes.small.racks"));
 }

@@ -28,12 +28,12 @@ struct Shares {
     nodes: Vec<f64>,
 }
 
-fn simulated(clients: ClientPlacement, slow: Option<f64>, asked: Operation, in_flight: usize) -> Shares {
+fn simulated(clients: ClientPlacement, slow: Option<f64>, requested: Operation, in_flight: usize) -> Shares {
     let cluster = Cluster { nodes: NODES, shards: SHARDS, data: SHARDS - 2, pieces: 8, rounds: 0, clients };
     let slow = slow.map(|share| SlowNode { node: SLOW, share });
-    let rates = objects_of_nodes(cluster, slow, asked, in_flight, 40_000, 7);
+    let rates = objects_of_nodes(cluster, slow, requested, in_flight, 40_000, 7);
     let others = 1.0 - 1.0 / NODES as f64;
-    let moved = if asked == Operation::Get { 1.0 } else { SHARDS as f64 / (SHARDS - 2) as f64 };
+    let moved = if requested == Operation::Get { 1.0 } else { SHARDS as f64 / (SHARDS - 2) as f64 };
     let each = 1.0 / (1.0 + others * moved);
     let nodes: Vec<f64> = rates.iter().map(|rate| rate / each).collect();
     Shares { total: nodes.iter().sum::<f64>() / NODES as f64, nodes }
@@ -43,20 +43,20 @@ fn explained(site: &Site, reads: bool, shares: &Shares, in_flight: Option<u64>) 
     let none = Observations { figures: Vec::new(), error_share: ERROR, nodes_alone: false };
     let described = &singles(site, &none).expect("the site runs")[0];
     let ceiling = if reads { described.get } else { described.put }.even_bytes_per_s;
-    let of = |what: Quantity, bytes_per_s: f64| Observed { what, bytes_per_s, error_share: None, in_flight };
+    let observed = |what: Quantity, bytes_per_s: f64| Observed { what, bytes_per_s, error_share: None, in_flight };
     let of_node = |(place, share): (usize, &f64)| {
         let node = format!("node{}", place + 1);
         let what = if reads { Quantity::NodeGet { node } } else { Quantity::NodePut { node } };
-        of(what, share * ceiling / NODES as f64)
+        observed(what, share * ceiling / NODES as f64)
     };
-    let total = of(if reads { Quantity::Get } else { Quantity::Put }, shares.total * ceiling);
+    let total = observed(if reads { Quantity::Get } else { Quantity::Put }, shares.total * ceiling);
     let figures = std::iter::once(total).chain(shares.nodes.iter().enumerate().map(of_node)).collect();
     explain(site, &Observations { figures, error_share: ERROR, nodes_alone: false }).expect("the site runs")
 }
 
 fn leaders(explanation: &Explanation) -> String {
-    let of = explanation.survivors.iter().take(6).map(|one| format!("{} {:.3}\n", one.id, one.weight));
-    format!("{}none of these {:.3}", of.collect::<String>(), explanation.none_of_these)
+    let weight_lines = explanation.survivors.iter().take(6).map(|one| format!("{} {:.3}\n", one.id, one.weight));
+    format!("{}none of these {:.3}", weight_lines.collect::<String>(), explanation.none_of_these)
 }
 
 /// Reads show a slow node where as many are kept at each. Writes do not, for all nodes send their shards there, nor
@@ -71,13 +71,14 @@ const SHOWN: [(Operation, ClientPlacement, bool); 4] = [
 #[test]
 fn a_slow_node_is_named_where_its_figure_shows_it_and_no_other_node_ever() {
     let site = eight();
-    for (asked, clients, is_shown) in SHOWN {
+    for (requested, clients, is_shown) in SHOWN {
         for slow in [0.25, 0.5] {
-            let shares = simulated(clients, Some(slow), asked, 512);
-            let explanation = explained(&site, asked == Operation::Get, &shares, None);
+            let shares = simulated(clients, Some(slow), requested, 512);
+            let explanation = explained(&site, requested == Operation::Get, &shares, None);
             let ratio = shares.nodes[SLOW] / shares.nodes[0];
             let leaders = leaders(&explanation);
-            let reported = format!("{asked:?} {clients:?} {slow}: {:.3}, ratio {ratio:.3}\n{leaders}", shares.total);
+            let reported =
+                format!("{requested:?} {clients:?} {slow}: {:.3}, ratio {ratio:.3}\n{leaders}", shares.total);
             assert_eq!(ratio < 0.9, is_shown, "{reported}");
             let first = &explanation.survivors[0];
             if is_shown {
@@ -100,12 +101,12 @@ fn a_slow_node_is_named_where_its_figure_shows_it_and_no_other_node_ever() {
 fn a_total_alone_does_not_refute_a_slow_node_whichever_way_clients_spread_their_requests() {
     let site = eight();
     let ways = [ClientPlacement::Elsewhere, ClientPlacement::ElsewhereAtEach, ClientPlacement::ElsewhereInTurn];
-    for asked in [Operation::Get, Operation::Put] {
+    for requested in [Operation::Get, Operation::Put] {
         for (clients, slow) in ways.into_iter().flat_map(|clients| [0.25, 0.5].map(|slow| (clients, slow))) {
-            let shares = Shares { nodes: Vec::new(), ..simulated(clients, Some(slow), asked, 512) };
-            let explanation = explained(&site, asked == Operation::Get, &shares, None);
+            let shares = Shares { nodes: Vec::new(), ..simulated(clients, Some(slow), requested, 512) };
+            let explanation = explained(&site, requested == Operation::Get, &shares, None);
             let leaders = leaders(&explanation);
-            let reported = format!("{asked:?} {clients:?} {slow}: {:.3}\n{leaders}", shares.total);
+            let reported = format!("{requested:?} {clients:?} {slow}: {:.3}\n{leaders}", shares.total);
             let of_link = explanation.survivors.iter().find(|one| one.id.starts_with("slow-node-link(one node: "));
             let of_link = of_link.unwrap_or_else(|| panic!("{reported}"));
             // With as many at each, a port that has shards too gives something between what the two loads give.
@@ -153,9 +154,10 @@ fn a_total_between_what_either_load_gives_is_no_slow_node() {
 #[test]
 fn nodes_that_are_alike_are_none_of_them_accused() {
     let site = eight();
-    for (asked, clients, _) in SHOWN {
-        let explanation = explained(&site, asked == Operation::Get, &simulated(clients, None, asked, 512), None);
-        assert_eq!(explanation.survivors[0].id, "as-described", "{asked:?} {clients:?}\n{}", leaders(&explanation));
+    for (requested, clients, _) in SHOWN {
+        let explanation =
+            explained(&site, requested == Operation::Get, &simulated(clients, None, requested, 512), None);
+        assert_eq!(explanation.survivors[0].id, "as-described", "{requested:?} {clients:?}\n{}", leaders(&explanation));
     }
 }
 
@@ -164,13 +166,14 @@ fn nodes_that_are_alike_are_none_of_them_accused() {
 #[test]
 fn a_load_in_turn_that_gives_more_than_the_curve_is_as_described() {
     let site = eight();
-    for (reads, asked) in [(true, Operation::Get), (false, Operation::Put)] {
+    for (reads, requested) in [(true, Operation::Get), (false, Operation::Put)] {
         for in_flight in [16, 32, 64] {
             let [any, turn] = [ClientPlacement::Elsewhere, ClientPlacement::ElsewhereInTurn]
-                .map(|clients| simulated(clients, None, asked, in_flight));
+                .map(|clients| simulated(clients, None, requested, in_flight));
             let explanation = explained(&site, reads, &turn, Some(in_flight as u64));
             let leaders = leaders(&explanation);
-            let reported = format!("{asked:?} at {in_flight}: {:.3}, in turn {:.3}\n{leaders}", any.total, turn.total);
+            let reported =
+                format!("{requested:?} at {in_flight}: {:.3}, in turn {:.3}\n{leaders}", any.total, turn.total);
             assert!(turn.total > any.total, "{reported}");
             let first = &explanation.survivors[0];
             assert!(first.id == "as-described" && first.weight > 0.5, "{reported}");

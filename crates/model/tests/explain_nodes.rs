@@ -16,13 +16,13 @@ fn nodes(count: u32, racks: u32) -> Site {
 }
 
 fn of_nodes(rates: impl IntoIterator<Item = f64>) -> Observations {
-    let of = |(i, bytes_per_s): (usize, f64)| Observed {
+    let observed_node = |(i, bytes_per_s): (usize, f64)| Observed {
         what: Quantity::NodeGet { node: format!("node{}", i + 1) },
         bytes_per_s,
         error_share: None,
         in_flight: None,
     };
-    Observations { figures: rates.into_iter().enumerate().map(of).collect(), ..observed(None, None, 0.02) }
+    Observations { figures: rates.into_iter().enumerate().map(observed_node).collect(), ..observed(None, None, 0.02) }
 }
 
 fn explained(site: &Site, observations: &Observations) -> Explanation {
@@ -43,8 +43,8 @@ fn described(explanation: &Explanation) -> &Hypothesis {
 /// number.
 fn normals(count: usize, step: usize) -> Vec<f64> {
     // The quantile by Tukey's lambda, good to 1 %.
-    let of = |p: f64| (p.powf(0.135) - (1.0 - p).powf(0.135)) / 0.1975;
-    (0..count).map(|i| of(((i * step) % count) as f64 / count as f64 + 0.5 / count as f64)).collect()
+    let normal_at = |p: f64| (p.powf(0.135) - (1.0 - p).powf(0.135)) / 0.1975;
+    (0..count).map(|i| normal_at(((i * step) % count) as f64 / count as f64 + 0.5 / count as f64)).collect()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_total_and_figures_of_nodes_are_held_against_one_load() {
     for (site, name) in [(fifty_six(), "two planes"), (nodes(8, 1), "one plane")] {
         let (count, share) = (site.nodes() as usize, share_of_ceiling(&site));
         // The others are held by something that leaves half, where one that holds them would give what they do.
-        let level = |odd: f64| (0..count).map(move |i| 0.5 * share * if i == 6 { odd } else { 1.0 });
+        let level = |outlier: f64| (0..count).map(move |i| 0.5 * share * if i == 6 { outlier } else { 1.0 });
         let found = explained(&site, &of_nodes(level(0.5)));
         let leaders: Vec<_> = found.survivors.iter().map(|one| (&one.id, one.weight)).collect();
         let is_held = |one: &&Hypothesis| {
@@ -110,9 +110,9 @@ fn a_node_by_itself_gives_what_its_port_carries_whether_shards_share_that_or_not
     let port = 50e9 / 8.0 * 8948.0 / 9038.0;
     for (site, what) in [(shared, "one link"), (apart, "two planes"), (garage, "copies")] {
         let alone = Observations { nodes_alone: true, ..of_nodes([0.5 * port]) };
-        let standing = &explained(&site, &alone).described[0];
-        let share = standing.ceiling_bytes_per_s / port;
-        assert!((0.999..1.001).contains(&share), "{what}: {share}: {standing:#?}");
+        let figure_row = &explained(&site, &alone).described[0];
+        let share = figure_row.ceiling_bytes_per_s / port;
+        assert!((0.999..1.001).contains(&share), "{what}: {share}: {figure_row:#?}");
     }
 }
 
@@ -147,8 +147,8 @@ fn healthy_nodes_by_themselves_are_held_against_their_own_ceiling_and_not_the_sl
         assert!(first.id.starts_with("slow-node-link(node3: "), "{named}: {first:#?}");
         for residual in &first.residuals {
             assert!(residual.explained && residual.above_sigmas.is_none(), "{named}: {residual:#?}");
-            let is_odd = residual.what == Quantity::NodeGet { node: "node3".to_owned() };
-            let most = if is_odd { 0.5 } else { 1.0 } * port;
+            let is_outlier = residual.what == Quantity::NodeGet { node: "node3".to_owned() };
+            let most = if is_outlier { 0.5 } else { 1.0 } * port;
             assert!((residual.predicted_bytes_per_s / most - 1.0).abs() < 0.05, "{named}: {residual:#?}");
         }
     }
@@ -253,8 +253,8 @@ fn a_slow_rack_is_one_hypothesis_and_all_of_its_nodes_are_named() {
         let full = 0.97 * share_of_ceiling(&site);
         let scatter = normals(32, 7);
         let rates = (1..=32).map(|node| {
-            let of = if slow.contains(&node) { share } else { 1.0 };
-            full * of * (1.0 + 0.01 * scatter[node - 1])
+            let rack_share = if slow.contains(&node) { share } else { 1.0 };
+            full * rack_share * (1.0 + 0.01 * scatter[node - 1])
         });
         let explanation = explained(&site, &of_nodes(rates));
         let leaders: Vec<_> = explanation.survivors.iter().take(4).map(|one| (&one.id, one.weight)).collect();
@@ -359,15 +359,15 @@ fn a_figure_far_from_what_is_predicted_is_never_explained_and_percentages_are_of
 fn what_to_do_about_one_node_and_about_two_reads_as_one_and_as_two() {
     let site = nodes(8, 1);
     let full = share_of_ceiling(&site);
-    let of = |slow: &[usize]| {
+    let explained_with = |slow: &[usize]| {
         let rates = (1..=8).map(|node| if slow.contains(&node) { 0.5 * full } else { full });
         explained(&site, &of_nodes(rates)).survivors[0].clone()
     };
-    let one = of(&[3]);
+    let one = explained_with(&[3]);
     assert!(one.deviations[0].claim.starts_with("at node3, "), "{one:#?}");
     assert_eq!(one.remedy.change, "repair node3, or take it out of service until it is repaired");
     assert!(one.remedy.risks.starts_with("while it is out of service, "), "{one:#?}");
-    let two = of(&[3, 6]);
+    let two = explained_with(&[3, 6]);
     assert!(two.deviations[0].claim.starts_with("at node3 and node6, "), "{two:#?}");
     assert!(two.remedy.change.ends_with("taken out of service for it, one at a time"), "{two:#?}");
     assert!(two.remedy.risks.starts_with("while one of them is out of service, "), "{two:#?}");

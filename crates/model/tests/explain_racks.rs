@@ -189,12 +189,12 @@ fn explained(site: &Site, cluster: &Cluster, seed: u64) -> (Explanation, [f64; 2
         let nodes: Vec<f64> = rates(cluster, reads, seed + 1).iter().map(|rate| 0.97 * ceiling * rate / full).collect();
         let total: f64 = nodes.iter().sum();
         shares[usize::from(!reads)] = total / ceiling;
-        let of = |what, bytes_per_s| Observed { what, bytes_per_s, error_share: None, in_flight: None };
-        figures.push(of(if reads { Quantity::Get } else { Quantity::Put }, total));
+        let observed = |what, bytes_per_s| Observed { what, bytes_per_s, error_share: None, in_flight: None };
+        figures.push(observed(if reads { Quantity::Get } else { Quantity::Put }, total));
         figures.extend(nodes.iter().enumerate().map(|(place, rate)| {
             let node = format!("node{}", place + 1);
             let what = if reads { Quantity::NodeGet { node } } else { Quantity::NodePut { node } };
-            of(what, rate * (1.0 + 0.5 * ERROR * chance.normal()))
+            observed(what, rate * (1.0 + 0.5 * ERROR * chance.normal()))
         }));
     }
     let explanation = explain(site, &Observations { figures, error_share: ERROR, nodes_alone: false });
@@ -202,8 +202,8 @@ fn explained(site: &Site, cluster: &Cluster, seed: u64) -> (Explanation, [f64; 2
 }
 
 fn leaders(explanation: &Explanation) -> String {
-    let of = explanation.survivors.iter().take(4).map(|one| format!("  {} {:.3}\n", one.id, one.weight));
-    format!("{}  none of these {:.3}", of.collect::<String>(), explanation.none_of_these)
+    let weight_lines = explanation.survivors.iter().take(4).map(|one| format!("  {} {:.3}\n", one.id, one.weight));
+    format!("{}  none of these {:.3}", weight_lines.collect::<String>(), explanation.none_of_these)
 }
 
 fn with(change: impl Fn(&mut Cluster)) -> [Cluster; 2] {

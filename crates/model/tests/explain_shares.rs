@@ -16,18 +16,18 @@ fn eight() -> Site {
 
 /// GET of each node, of one load over all.
 fn of_nodes(rates: &[f64]) -> Observations {
-    let of = |(i, rate): (usize, &f64)| Observed {
+    let observed_node = |(i, rate): (usize, &f64)| Observed {
         what: Quantity::NodeGet { node: format!("node{}", i + 1) },
         bytes_per_s: rate * GIB,
         error_share: None,
         in_flight: None,
     };
-    Observations { figures: rates.iter().enumerate().map(of).collect(), ..observed(None, None, 0.02) }
+    Observations { figures: rates.iter().enumerate().map(observed_node).collect(), ..observed(None, None, 0.02) }
 }
 
 fn leaders(explanation: &Explanation) -> String {
-    let of = explanation.survivors.iter().take(6).map(|one| format!("{} {:.3}\n", one.id, one.weight));
-    format!("{}none of these {:.3}", of.collect::<String>(), explanation.none_of_these)
+    let weight_lines = explanation.survivors.iter().take(6).map(|one| format!("{} {:.3}\n", one.id, one.weight));
+    format!("{}none of these {:.3}", weight_lines.collect::<String>(), explanation.none_of_these)
 }
 
 /// One node at so much of what the others give.
@@ -150,8 +150,9 @@ fn drives_that_are_slow_both_ways_everywhere_are_not_read_as_one_bad_drive() {
     }));
     let explanation = explain(&site, &observations).expect("the site runs");
     let weight = |id: &str| {
-        let of = explanation.survivors.iter().find(|one| one.deviations.len() == 1 && one.deviations[0].id == id);
-        of.map_or(0.0, |one| one.weight)
+        let single_cause =
+            explanation.survivors.iter().find(|one| one.deviations.len() == 1 && one.deviations[0].id == id);
+        single_cause.map_or(0.0, |one| one.weight)
     };
     let reported = leaders(&explanation);
     assert!(weight("drives") > 0.2 && weight("drives") >= 0.99 * weight("slow-drive"), "{reported}");
@@ -162,20 +163,20 @@ fn a_uniform_slowdown_is_more_likely_something_unknown_than_a_way_in_that_nobody
     let mut site = eight();
     site.assumed.insert("entry".to_owned(), "nothing is stated".to_owned());
     let ceilings = &singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0];
-    let of = |share: f64| {
+    let explained_at = |share: f64| {
         let (get, put) = (ceilings.get.even_bytes_per_s * share, ceilings.put.even_bytes_per_s * share);
         explain(&site, &observed(Some(get), Some(put), 0.02)).expect("the site runs")
     };
     // No share at which a port of 50 Gb/s negotiates: that would be something known.
     for share in [0.7, 0.3] {
-        let explanation = of(share);
+        let explanation = explained_at(share);
         let first = &explanation.survivors[0];
         assert!(first.weight < 0.9 && explanation.none_of_these > 0.1, "{share}:\n{}", leaders(&explanation));
         for entry in explanation.survivors.iter().flat_map(|one| &one.deviations).filter(|of| of.id == "entry") {
             assert!(entry.claim.contains("does not state \"entry.path\""), "{}", entry.claim);
         }
     }
-    let healthy = of(0.95);
+    let healthy = explained_at(0.95);
     assert!(healthy.survivors[0].deviations.is_empty(), "{}", leaders(&healthy));
     assert!(healthy.none_of_these < 0.1, "{}", leaders(&healthy));
 }
@@ -244,7 +245,7 @@ fn a_remedy_tells_which_load_gains_where_an_even_one_gains_nothing() {
         group("old", "25Gb/s")
     );
     let site = linerate_site::read(&text, "tests").expect("a site");
-    let of = |(node, rate): (String, f64)| Observed {
+    let observed_node = |(node, rate): (String, f64)| Observed {
         what: Quantity::NodeGet { node },
         bytes_per_s: rate * GIB,
         error_share: None,
@@ -252,7 +253,7 @@ fn a_remedy_tells_which_load_gains_where_an_even_one_gains_nothing() {
     };
     let bigs = (1..=4).map(|node| (format!("big{node}"), if node == 4 { 2.8 } else { 5.6 }));
     let olds = (1..=4).map(|node| (format!("old{node}"), 2.8));
-    let figures = bigs.chain(olds).map(of).collect();
+    let figures = bigs.chain(olds).map(observed_node).collect();
     let observations = Observations { figures, nodes_alone: true, ..observed(None, None, 0.02) };
     let found = explain(&site, &observations).expect("the site runs");
     let first = &found.survivors[0];

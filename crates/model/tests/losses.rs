@@ -5,7 +5,7 @@ use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis};
 use linerate_record::readings::{READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
 use linerate_record::site::Site;
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 
 const STEPS: usize = 24;
 const LINK_BYTES_PER_S: f64 = 25e6;
@@ -45,12 +45,12 @@ enum Drawn {
 }
 
 /// How many of so many segments are lost.
-fn lost(dice: &mut Dice, segments: f64, share: f64) -> f64 {
-    dice.poisson(segments * share) as f64
+fn lost(rng: &mut SeededRng, segments: f64, share: f64) -> f64 {
+    rng.poisson(segments * share) as f64
 }
 
 /// Shares sent again over windows of four instants, as a rate over scrapes has them.
-fn sent_again(dice: &mut Dice, drawn: Drawn, node: usize, nodes: usize) -> Vec<f64> {
+fn sent_again(rng: &mut SeededRng, drawn: Drawn, node: usize, nodes: usize) -> Vec<f64> {
     let is_first = node == 0;
     let to_first = 0.45 / (nodes - 1) as f64;
     let at_once: Vec<f64> = (0..STEPS + 3)
@@ -58,19 +58,19 @@ fn sent_again(dice: &mut Dice, drawn: Drawn, node: usize, nodes: usize) -> Vec<f
             let share = match drawn {
                 Drawn::Lossy(share) if is_first => share,
                 Drawn::Lossy(share) => share * to_first,
-                Drawn::Bursts if dice.happens(if is_first { 0.3 } else { 0.1 }) => dice.between(0.01, 0.08),
+                Drawn::Bursts if rng.happens(if is_first { 0.3 } else { 0.1 }) => rng.between(0.01, 0.08),
                 Drawn::Bursts => 1e-4,
-                Drawn::Alike => 0.015 * (0.4 * dice.normal()).exp(),
-                Drawn::Twice => (if is_first { 0.012 } else { 0.006 }) * (0.15 * dice.normal()).exp(),
+                Drawn::Alike => 0.015 * (0.4 * rng.normal()).exp(),
+                Drawn::Twice => (if is_first { 0.012 } else { 0.006 }) * (0.15 * rng.normal()).exp(),
             };
-            lost(dice, SEGMENTS, share) / SEGMENTS
+            lost(rng, SEGMENTS, share) / SEGMENTS
         })
         .collect();
     at_once.windows(4).map(|four| four.iter().sum::<f64>() / 4.0).collect()
 }
 
 fn judged(nodes: usize, drawn: Drawn, used: f64, seed: u64) -> Diagnosis {
-    let mut dice = Dice::new(seed, nodes as u64);
+    let mut rng = SeededRng::new(seed, nodes as u64);
     let mut series = Vec::new();
     for node in 0..nodes {
         let mut add = |of: ReadMeasure, part: &str, values: Vec<f64>| {
@@ -78,11 +78,11 @@ fn judged(nodes: usize, drawn: Drawn, used: f64, seed: u64) -> Diagnosis {
             series.push(ReadSeries { of, machine, part: part.to_owned(), values });
         };
         for (of, share) in [(ReadMeasure::LinkSent, used), (ReadMeasure::LinkReceived, 0.45 * used)] {
-            let of_node = share * (1.0 + 0.03 * dice.normal());
-            let values = (0..STEPS).map(|_| LINK_BYTES_PER_S * of_node * (1.0 + 0.07 * dice.normal())).collect();
+            let of_node = share * (1.0 + 0.03 * rng.normal());
+            let values = (0..STEPS).map(|_| LINK_BYTES_PER_S * of_node * (1.0 + 0.07 * rng.normal())).collect();
             add(of, "eth0", values);
         }
-        add(ReadMeasure::Retransmitted, "", sent_again(&mut dice, drawn, node, nodes));
+        add(ReadMeasure::Retransmitted, "", sent_again(&mut rng, drawn, node, nodes));
     }
     let readings = Readings {
         schema: READINGS_SCHEMA,
@@ -136,7 +136,7 @@ fn queues_that_overflow_by_turns_and_nodes_that_lose_alike_are_no_lossy_link() {
 /// What readings do not separate, they say, and what would.
 #[test]
 fn losses_and_full_links_that_look_alike_are_both_told_with_what_separates_them() {
-    let mut told = 0;
+    let mut reported = 0;
     for seed in 0..SEEDS {
         let diagnosis = judged(4, Drawn::Twice, 0.88, seed);
         let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{}", diagnosis.answer));
@@ -144,10 +144,10 @@ fn losses_and_full_links_that_look_alike_are_both_told_with_what_separates_them(
             continue;
         }
         let next = diagnosis.next.clone().unwrap_or_default();
-        let is_told = diagnosis.answer.contains("losses at node1 look alike") && next.contains("explain --live");
-        told += u64::from(is_told);
+        let is_reported = diagnosis.answer.contains("losses at node1 look alike") && next.contains("explain --live");
+        reported += u64::from(is_reported);
     }
-    assert!(2 * told > SEEDS, "{told} of {SEEDS}");
+    assert!(2 * reported > SEEDS, "{reported} of {SEEDS}");
     let diagnosis = judged(4, Drawn::Alike, 0.88, 1);
     assert!(!diagnosis.answer.contains("look alike"), "{}", diagnosis.answer);
 }

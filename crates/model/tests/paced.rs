@@ -9,7 +9,7 @@ use linerate_record::readings::{
     READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, SocketGroup, SocketRead, SocketRemote, StatedMachine,
 };
 use linerate_record::site::Site;
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 
 const NODES: usize = 4;
 const STEPS: usize = 60;
@@ -43,7 +43,7 @@ enum Steady {
 }
 
 struct Drawn {
-    dice: Dice,
+    rng: SeededRng,
     readings: Readings,
 }
 
@@ -55,7 +55,7 @@ impl Drawn {
 
     /// So much, that varies by a share from instant to instant.
     fn about(&mut self, middle: f64, within: f64) -> Vec<f64> {
-        (0..STEPS).map(|_| (middle * (1.0 + within * self.dice.normal())).max(0.0)).collect()
+        (0..STEPS).map(|_| (middle * (1.0 + within * self.rng.normal())).max(0.0)).collect()
     }
 }
 
@@ -76,9 +76,9 @@ fn window(steady: Steady, share: f64, are_sockets_read: bool, seed: u64) -> Read
         stated: machines.map(stated).collect(),
         ..Readings::default()
     };
-    let mut drawn = Drawn { dice: Dice::new(seed, 77), readings };
+    let mut drawn = Drawn { rng: SeededRng::new(seed, 77), readings };
     // Which node serves which object is by chance, whatever the sum is.
-    let all = drawn.dice.between(0.1, 0.5) * LINK_BYTES_PER_S;
+    let all = drawn.rng.between(0.1, 0.5) * LINK_BYTES_PER_S;
     let rate = all * NODES as f64 / clients as f64;
     for node in 1..=NODES {
         let name = format!("node{node}");
@@ -91,7 +91,7 @@ fn window(steady: Steady, share: f64, are_sockets_read: bool, seed: u64) -> Read
                 busy_us: (busy * 10.0 * 60e6) as u64,
                 ..remote((all * 60.0 / clients as f64) as u64)
             };
-            let busy = drawn.dice.between(0.01, 0.2);
+            let busy = drawn.rng.between(0.01, 0.2);
             let busy = if steady == Steady::Paced { busy } else { 0.5 + busy };
             let remotes = (1..=clients).map(|client| SocketRemote {
                 address: Ipv4Addr::new(10, 0, 1, client as u8).into(),

@@ -5,7 +5,7 @@
 //! of a site is its number.
 
 use linerate_model::ceilings::limits;
-use linerate_model::explain::{Hold, Predicted, Single, explain, singles};
+use linerate_model::explain::{HeldNode, Predicted, Single, explain, singles};
 use linerate_record::explanation::{Deviation, Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::Site;
@@ -28,7 +28,7 @@ const TELLING_SIGMAS: f64 = 5.0;
 const LEAST_EFFECT: f64 = 0.05;
 
 /// A site with a cause in it, and what is observed there.
-struct Planted {
+struct Injected {
     cause: Single,
     observations: Observations,
     /// What is true of each total, without the error.
@@ -48,34 +48,36 @@ struct Truth {
 /// before a node of it became a group of its own.
 fn ceilings(site: &Site, single: &Single, reads: bool) -> (f64, f64, f64) {
     let work = Work { object_bytes: single.site.data.object_bytes, read_share: f64::from(u8::from(reads)) };
-    let around = if single.odd_group.is_some() { site } else { &single.site };
+    let around = if single.outlier_group.is_some() { site } else { &single.site };
     let of_nodes = limits(&single.site, &single.geometries, &work).into_iter().filter(|limit| limit.group.is_some());
     let of_site = limits(around, &single.geometries, &work).into_iter().filter(|limit| limit.group.is_none());
-    let (mut odd, mut others) = (f64::INFINITY, f64::INFINITY);
+    let (mut outlier, mut others) = (f64::INFINITY, f64::INFINITY);
     for limit in of_nodes.chain(of_site) {
-        let is_odd = limit.group.is_some() && limit.group == single.odd_group;
-        let whose = if is_odd { &mut odd } else { &mut others };
+        let is_outlier = limit.group.is_some() && limit.group == single.outlier_group;
+        let whose = if is_outlier { &mut outlier } else { &mut others };
         let left = match single.hold {
-            Some(Hold::Links { resources, share }) if is_odd && resources.contains(&limit.resource) => share,
-            Some(Hold::Processors { share }) if is_odd && limit.resource == Resource::Cpu => share / reserve(single),
+            Some(HeldNode::Links { resources, share }) if is_outlier && resources.contains(&limit.resource) => share,
+            Some(HeldNode::Processors { share }) if is_outlier && limit.resource == Resource::Cpu => {
+                share / reserve(single)
+            }
             _ if limit.resource == Resource::Cpu => single.cpu_share,
             _ => 1.0,
         };
         *whose = whose.min(left * limit.limit_bytes_per_s);
     }
-    (odd.min(others), odd, others)
+    (outlier.min(others), outlier, others)
 }
 
 /// The least that the odd node's processors could do relative to its bottleneck, of GET and PUT.
 fn reserve(single: &Single) -> f64 {
-    let of = |read_share: f64| {
+    let limit_at = |read_share: f64| {
         let work = Work { object_bytes: single.site.data.object_bytes, read_share };
         let limits = limits(&single.site, &single.geometries, &work);
-        let of_odd: Vec<_> = limits.iter().filter(|limit| limit.group == single.odd_group).collect();
-        let processors = of_odd.iter().find(|limit| limit.resource == Resource::Cpu).expect("every node has some");
-        processors.limit_bytes_per_s / of_odd[0].limit_bytes_per_s
+        let of_outlier: Vec<_> = limits.iter().filter(|limit| limit.group == single.outlier_group).collect();
+        let processors = of_outlier.iter().find(|limit| limit.resource == Resource::Cpu).expect("every node has some");
+        processors.limit_bytes_per_s / of_outlier[0].limit_bytes_per_s
     };
-    of(1.0).min(of(0.0))
+    limit_at(1.0).min(limit_at(0.0))
 }
 
 /// A deviation that has an effect, each kind being as likely; where drives are slower, by any factor.
@@ -86,9 +88,9 @@ fn cause(site: &Site, chance: &mut Chance) -> Single {
     let mut kinds: Vec<&str> = effective.iter().map(|single| id(single)).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let kind = chance.one_of(&kinds);
+    let kind = chance.pick(&kinds);
     let of_kind: Vec<&Single> = effective.into_iter().filter(|single| id(single) == kind).collect();
-    let cause = chance.one_of(&of_kind).clone();
+    let cause = chance.pick(&of_kind).clone();
     let factor = chance.between(0.42, 0.95);
     let mut between = Single { site: site.clone(), ..cause.clone() };
     let drives = &mut between.site.groups[0].drives[0];
@@ -100,11 +102,11 @@ fn cause(site: &Site, chance: &mut Chance) -> Single {
     for figure in figures {
         *figure *= factor;
     }
-    let of = |reads| {
+    let ceilings_for = |reads| {
         let (even, ..) = ceilings(site, &between, reads);
-        Predicted { even_bytes_per_s: even, own_bytes_per_s: even, odd_share: 1.0 }
+        Predicted { even_bytes_per_s: even, own_bytes_per_s: even, outlier_share: 1.0 }
     };
-    (between.get, between.put) = (of(true), of(false));
+    (between.get, between.put) = (ceilings_for(true), ceilings_for(false));
     if distance(described, &between) > LEAST_EFFECT { between } else { cause }
 }
 
@@ -119,17 +121,17 @@ fn id(single: &Single) -> &str {
 
 /// How far two predictions are apart, in standard errors, without figures per node.
 fn distance(a: &Single, b: &Single) -> f64 {
-    let of = |a: Predicted, b: Predicted| (a.even_bytes_per_s / b.even_bytes_per_s).ln().abs() / ERROR;
-    of(a.get, b.get).max(of(a.put, b.put))
+    let squared_gap = |a: Predicted, b: Predicted| (a.even_bytes_per_s / b.even_bytes_per_s).ln().abs() / ERROR;
+    squared_gap(a.get, b.get).max(squared_gap(a.put, b.put))
 }
 
 /// What the odd node gives of what each of the others does, and what all give.
 fn as_fast_as_they_can(cause: &Single, reads: bool) -> (f64, f64) {
-    let of = if reads { &cause.get } else { &cause.put };
-    (of.odd_share, of.own_bytes_per_s)
+    let predicted = if reads { &cause.get } else { &cause.put };
+    (predicted.outlier_share, predicted.own_bytes_per_s)
 }
 
-fn plant(site: &Site, chance: &mut Chance) -> Planted {
+fn injected_fault(site: &Site, chance: &mut Chance) -> Injected {
     let cause = cause(site, chance);
     let nodes = site.nodes();
     let mut truth =
@@ -143,7 +145,7 @@ fn plant(site: &Site, chance: &mut Chance) -> Planted {
         let bytes_per_s = rate * reached * (1.0 + ERROR * chance.normal());
         figures.push(Observed { what, bytes_per_s, error_share: None, in_flight: None });
     };
-    if cause.odd_group.is_some() && !is_of_rack(&cause) {
+    if cause.outlier_group.is_some() && !is_of_rack(&cause) {
         // Each node as fast as it can be beside the odd one: where nodes wait for the slowest, no figure could name it.
         for reads in [true, false] {
             let (share, total) = as_fast_as_they_can(&cause, reads);
@@ -163,59 +165,59 @@ fn plant(site: &Site, chance: &mut Chance) -> Planted {
     }
     noisy(Quantity::Get, truth.get);
     noisy(Quantity::Put, truth.put);
-    Planted { cause, observations: Observations { figures, error_share: ERROR, nodes_alone: false }, truth }
+    Injected { cause, observations: Observations { figures, error_share: ERROR, nodes_alone: false }, truth }
 }
 
 /// Whether a deviation is the planted one: the same, but for the node's name and the value of a free number.
-fn is_cause(planted: &Single, deviation: &Deviation) -> bool {
-    let Some(cause) = &planted.deviation else { return false };
+fn is_cause(injected: &Single, deviation: &Deviation) -> bool {
+    let Some(cause) = &injected.deviation else { return false };
     let fault = |value: &str| value.split_once(": ").map_or(value.to_owned(), |(_, fault)| fault.to_owned());
-    let same_value = if planted.odd_group.is_some() {
+    let same_value = if injected.outlier_group.is_some() {
         let named =
             ["one node", "one rack", "storage-2"].iter().any(|who| deviation.value.starts_with(&format!("{who}: ")));
-        named && (planted.free || fault(&cause.value) == fault(&deviation.value))
+        named && (injected.free || fault(&cause.value) == fault(&deviation.value))
     } else {
-        planted.free || cause.value == deviation.value
+        injected.free || cause.value == deviation.value
     };
     cause.id == deviation.id && same_value
 }
 
 /// Whether a rival's predictions are all within three standard errors of what is true and the most that is lost, so
 /// that either can be mistaken for the other.
-fn resembles(planted: &Planted, rival: &Single) -> bool {
+fn resembles(injected: &Injected, rival: &Single) -> bool {
     let named = rival.nodes == ["storage-2"];
     // Without figures of nodes, a total may be of nodes that wait for a slow one, and of such that do not.
-    let has_nodes = planted.cause.odd_group.is_some() && !is_of_rack(&planted.cause);
-    let of = |rival: Predicted, total: f64, share: f64| {
+    let has_nodes = injected.cause.outlier_group.is_some() && !is_of_rack(&injected.cause);
+    let resembles_at = |rival: Predicted, total: f64, share: f64| {
         let most = if named || !has_nodes { rival.own_bytes_per_s } else { rival.even_bytes_per_s };
         let of_total = (total.clamp(rival.even_bytes_per_s, most) / total).ln().abs();
-        let of_node = (if named { rival.odd_share } else { 1.0 } - share).abs();
+        let of_node = (if named { rival.outlier_share } else { 1.0 } - share).abs();
         of_total <= 3.0 * ERROR + MOST_LOSS && of_node <= TELLING_SIGMAS * ERROR
     };
-    let truth = &planted.truth;
-    of(rival.get, truth.get, truth.get_share) && of(rival.put, truth.put, truth.put_share)
+    let truth = &injected.truth;
+    resembles_at(rival.get, truth.get, truth.get_share) && resembles_at(rival.put, truth.put, truth.put_share)
 }
 
 /// A total that is further above its ceiling than so many standard errors refutes it, true or not.
 const REFUTED_SIGMAS: f64 = 3.0;
 
 /// Whether the error that was drawn of a total puts it above what its cause allows by so much.
-fn is_drawn_above(planted: &Planted) -> bool {
-    let of = |figure: &Observed| match figure.what {
-        Quantity::Get => figure.bytes_per_s / planted.truth.get,
-        Quantity::Put => figure.bytes_per_s / planted.truth.put,
+fn is_drawn_above(injected: &Injected) -> bool {
+    let is_above_truth = |figure: &Observed| match figure.what {
+        Quantity::Get => figure.bytes_per_s / injected.truth.get,
+        Quantity::Put => figure.bytes_per_s / injected.truth.put,
         Quantity::NodeGet { .. } | Quantity::NodePut { .. } => 0.0,
     };
-    planted.observations.figures.iter().any(|figure| of(figure) > 1.0 + REFUTED_SIGMAS * ERROR)
+    injected.observations.figures.iter().any(|figure| is_above_truth(figure) > 1.0 + REFUTED_SIGMAS * ERROR)
 }
 
 /// Weights of leaders whose share that is right is printed.
 const WEIGHTS: [f64; 2] = [0.5, 0.9];
 
 /// Whether a cause shows in the PUT of the whole site alone, which something unknown holds back often enough.
-fn shows_in_put_alone(planted: &Planted, described: &Single) -> bool {
-    let truth = &planted.truth;
-    planted.cause.odd_group.is_none() && truth.get > described.get.even_bytes_per_s * (1.0 - MOST_LOSS)
+fn shows_in_put_alone(injected: &Injected, described: &Single) -> bool {
+    let truth = &injected.truth;
+    injected.cause.outlier_group.is_none() && truth.get > described.get.even_bytes_per_s * (1.0 - MOST_LOSS)
 }
 
 /// What came of a site.
@@ -241,27 +243,27 @@ enum DistinguishedBy {
 fn judged(seed: u64) -> Judged {
     let mut chance = Chance::new(seed);
     let site = random_site(&mut chance);
-    let planted = plant(&site, &mut chance);
-    let explanation = explain(&site, &planted.observations).expect("the site runs");
-    let alone = |deviations: &[Deviation]| deviations.len() == 1 && is_cause(&planted.cause, &deviations[0]);
-    let is_planted = |hypothesis: &Hypothesis| alone(&hypothesis.deviations);
+    let injected = injected_fault(&site, &mut chance);
+    let explanation = explain(&site, &injected.observations).expect("the site runs");
+    let alone = |deviations: &[Deviation]| deviations.len() == 1 && is_cause(&injected.cause, &deviations[0]);
+    let is_injected = |hypothesis: &Hypothesis| alone(&hypothesis.deviations);
     let leader = explanation.survivors.first().filter(|first| !first.deviations.is_empty());
-    let rivals = singles(&site, &planted.observations).expect("the site runs");
-    let is_rival = |single: &&Single| !single.deviation.as_ref().is_some_and(|of| is_cause(&planted.cause, of));
-    let distinguished_by = if rivals.iter().filter(is_rival).any(|rival| resembles(&planted, rival)) {
+    let rivals = singles(&site, &injected.observations).expect("the site runs");
+    let is_rival = |single: &&Single| !single.deviation.as_ref().is_some_and(|of| is_cause(&injected.cause, of));
+    let distinguished_by = if rivals.iter().filter(is_rival).any(|rival| resembles(&injected, rival)) {
         DistinguishedBy::Nothing
-    } else if shows_in_put_alone(&planted, &rivals[0]) {
+    } else if shows_in_put_alone(&injected, &rivals[0]) {
         DistinguishedBy::PutAlone
     } else {
         DistinguishedBy::Figures
     };
     Judged {
-        drawn_above: is_drawn_above(&planted),
+        drawn_above: is_drawn_above(&injected),
         survivors: explanation.survivors.len(),
-        place: explanation.survivors.iter().position(is_planted),
+        place: explanation.survivors.iter().position(is_injected),
         leading: leader.map(|first| first.weight),
         distinguished_by,
-        line: in_words(seed, &planted, &explanation),
+        line: in_words(seed, &injected, &explanation),
     }
 }
 
@@ -303,9 +305,9 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
 }
 
 /// A site that went wrong.
-fn in_words(seed: u64, planted: &Planted, explanation: &Explanation) -> String {
+fn in_words(seed: u64, injected: &Injected, explanation: &Explanation) -> String {
     let leaders: Vec<String> =
         explanation.survivors.iter().take(3).map(|first| format!("{} {:.3}", first.id, first.weight)).collect();
-    let cause = planted.cause.deviation.as_ref().map(|deviation| format!("{} {}", deviation.id, deviation.value));
-    format!("seed {seed}: {cause:?} {:?}, not {}", planted.truth, leaders.join(", "))
+    let cause = injected.cause.deviation.as_ref().map(|deviation| format!("{} {}", deviation.id, deviation.value));
+    format!("seed {seed}: {cause:?} {:?}, not {}", injected.truth, leaders.join(", "))
 }

@@ -79,8 +79,8 @@ fn each_pool_takes_objects_by_its_capacity_and_moves_them_by_its_own_layout() {
     let per_byte = 1.0 + large / 32.0 * 33.0 * 16.0 / 12.0;
     near(lowest.demand, per_byte, "into a node of the larger pool");
     near(lowest.limit_bytes_per_s, 41.4 * f64::from(1 << 30), "PUT");
-    let told = lowest.inputs.iter().find(|input| input.name == "shards").expect("the layout is an input");
-    assert_eq!(told.value, "12 data + 4 parity");
+    let reported = lowest.inputs.iter().find(|input| input.name == "shards").expect("the layout is an input");
+    assert_eq!(reported.value, "12 data + 4 parity");
     let mut alone = site.clone();
     alone.groups.truncate(1);
     let alone = plan(&alone, &PlanRequest::default()).expect("it starts").works[1].ceilings[0].limit_bytes_per_s;
@@ -98,8 +98,8 @@ fn what_nodes_of_pools_with_different_layouts_send_is_received() {
         (site.engine.product, site.engine.local_shards) = (product, local_shards);
         for work in [GET, PUT, Work { object_bytes: 4096, read_share: 0.5 }] {
             let moved = traffic(&site, &geometries(&site).expect("it starts"), &work);
-            let sum = |of: fn(&linerate_model::traffic::NodeTraffic) -> f64| -> f64 {
-                site.groups.iter().zip(&moved.nodes).map(|(group, node)| f64::from(group.count) * of(node)).sum()
+            let sum = |extract: fn(&linerate_model::traffic::NodeTraffic) -> f64| -> f64 {
+                site.groups.iter().zip(&moved.nodes).map(|(group, node)| f64::from(group.count) * extract(node)).sum()
             };
             let what = format!("{product:?}, local {local_shards}, {work:?}");
             near(sum(|node| node.back.egress), sum(|node| node.back.ingress), &what);
@@ -114,9 +114,9 @@ fn a_node_that_is_set_apart_stays_in_its_pool() {
     let all = singles(&site, &nothing).expect("it starts");
     let mut seen = 0;
     for single in all.iter().filter(|single| single.site.groups.len() > site.groups.len()) {
-        let Some(place) = single.odd_group else { continue };
+        let Some(place) = single.outlier_group else { continue };
         let large = single.site.groups[place].name == "large";
-        assert_eq!(single.geometries.of(place).shards, if large { 16 } else { 8 }, "{:?}", single.deviation);
+        assert_eq!(single.geometries.for_group(place).shards, if large { 16 } else { 8 }, "{:?}", single.deviation);
         seen += 1;
     }
     assert!(seen > 2, "{seen}");

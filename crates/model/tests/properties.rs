@@ -193,8 +193,8 @@ proptest! {
 
     #[test]
     fn a_mix_lies_between_reading_and_writing((site, geometry) in site(), read_share in 0.0..1.0_f64) {
-        let of = |read_share| lowest(&site, &geometry, &Work { object_bytes: 8 << 20, read_share });
-        let (get, put, mix) = (of(1.0), of(0.0), of(read_share));
+        let lowest_at = |read_share| lowest(&site, &geometry, &Work { object_bytes: 8 << 20, read_share });
+        let (get, put, mix) = (lowest_at(1.0), lowest_at(0.0), lowest_at(read_share));
         // Both directions of a link, and those of PCIe, are there for either: a mix may exceed both, never their sum.
         prop_assert!(mix >= get.min(put) * (1.0 - 1e-9), "{} of {} and {}", mix, get, put);
         prop_assert!(mix <= get + put, "{} of {} and {}", mix, get, put);

@@ -6,7 +6,7 @@
 use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis, Suspect};
 use linerate_record::readings::{OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
-use linerate_worlds::{HeldShare, READ_PLANTS, ReadPlant, ReadWorld, table, tries};
+use linerate_worlds::{HeldShare, InjectedFault, READ_PLANTS, ReadingsWorld, table, tries};
 
 /// How often each plant is drawn unless it is said.
 const FEW: u64 = 4;
@@ -24,7 +24,7 @@ fn words(cause: Cause) -> String {
     text(serde_json::to_value(cause))
 }
 
-fn readings(world: &ReadWorld) -> Readings {
+fn readings(world: &ReadingsWorld) -> Readings {
     let measure = |of: &str| ReadMeasure::ALL.into_iter().find(|measure| text(serde_json::to_value(measure)) == of);
     let series = world.series.iter().map(|series| ReadSeries {
         of: measure(series.of).unwrap_or_else(|| panic!("{} is no measure", series.of)),
@@ -50,7 +50,7 @@ fn readings(world: &ReadWorld) -> Readings {
     }
 }
 
-fn judged(world: &ReadWorld) -> Diagnosis {
+fn judged(world: &ReadingsWorld) -> Diagnosis {
     let site = linerate_site::read(&world.site, "hall").unwrap_or_else(|error| panic!("{}\n{error}", world.site));
     let readings = readings(world);
     assert_eq!(readings.check(), Ok(()), "{}", world.reported);
@@ -58,7 +58,7 @@ fn judged(world: &ReadWorld) -> Diagnosis {
 }
 
 /// Whether a suspect is what was planted, where it was planted, by one of these names.
-fn is_it(causes: &[&str], world: &ReadWorld, suspect: &Suspect) -> bool {
+fn is_it(causes: &[&str], world: &ReadingsWorld, suspect: &Suspect) -> bool {
     let is_there = world.node.is_none() || suspect.node == world.node;
     let is_part = world.part.as_ref().is_none_or(|part| *part == suspect.part);
     causes.contains(&&*words(suspect.cause)) && is_there && is_part
@@ -74,17 +74,17 @@ struct Verdict {
     /// By that, or by the name of what looks the same.
     is_right: bool,
     names_node: bool,
-    told: String,
+    reported: String,
 }
 
-fn verdict(place: usize, plant: &ReadPlant, seed: u64) -> Verdict {
+fn verdict(place: usize, plant: &InjectedFault, seed: u64) -> Verdict {
     let half = (seed % 2) as usize;
     let world = plant.draw(if half == 0 { seed } else { HELD_OUT + seed });
     let diagnosis = judged(&world);
     let first = diagnosis.suspects.first().filter(|first| first.weight > diagnosis.none_of_these);
     let is_named = first.map_or(plant.causes.is_empty(), |first| is_it(plant.causes, &world, first));
     let is_right = is_named || first.is_some_and(|first| is_it(plant.alike, &world, first));
-    let odd: Vec<String> = diagnosis
+    let outlier: Vec<String> = diagnosis
         .suspects
         .iter()
         .take(3)
@@ -97,12 +97,12 @@ fn verdict(place: usize, plant: &ReadPlant, seed: u64) -> Verdict {
         is_named,
         is_right,
         names_node: first.is_some_and(|first| first.node.is_some()),
-        told: format!("{}; at {:?} {:?}: {}", world.reported, world.node, world.part, odd.join(" | ")),
+        reported: format!("{}; at {:?} {:?}: {}", world.reported, world.node, world.part, outlier.join(" | ")),
     }
 }
 
 /// By which names a plant is told.
-fn right_of(plant: &ReadPlant) -> String {
+fn expected_names(plant: &InjectedFault) -> String {
     let others: Vec<&str> = plant.alike.iter().filter(|alike| !plant.causes.contains(alike)).copied().collect();
     match (plant.causes, &others[..]) {
         ([], _) => "none of these".to_owned(),
@@ -124,25 +124,26 @@ fn share<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> HeldShare {
     share
 }
 
-const fn is_inside(plant: &ReadPlant) -> bool {
+const fn is_inside(plant: &InjectedFault) -> bool {
     !plant.is_healthy && !plant.causes.is_empty()
 }
 
-const fn is_outside(plant: &ReadPlant) -> bool {
+const fn is_outside(plant: &InjectedFault) -> bool {
     !plant.is_healthy && plant.causes.is_empty()
 }
 
 /// A kind of windows, and which plants are of it.
-type Kind = (&'static str, fn(&ReadPlant) -> bool);
+type Kind = (&'static str, fn(&InjectedFault) -> bool);
 
 const KINDS: [Kind; 3] =
-    [("in the table", is_inside), ("in no table", is_outside), ("healthy", |plant: &ReadPlant| plant.is_healthy)];
+    [("in the table", is_inside), ("in no table", is_outside), ("healthy", |plant: &InjectedFault| plant.is_healthy)];
 
 /// Bounds of the bins of weights.
 const BINS: [f64; 7] = [0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0 + 1e-9];
 
 fn print_tables(verdicts: &[Verdict]) {
-    let of = |place: usize, half: usize| verdicts.iter().filter(move |one| one.plant == place && one.half == half);
+    let verdicts_at =
+        |place: usize, half: usize| verdicts.iter().filter(move |one| one.plant == place && one.half == half);
     let mut rows = Vec::new();
     for (kind, is_of) in KINDS {
         let of_kind =
@@ -154,8 +155,14 @@ fn print_tables(verdicts: &[Verdict]) {
             rows.push(vec!["**by its own name**".to_owned(), String::new(), String::new(), chosen, held_out]);
         }
         for (place, plant) in READ_PLANTS.iter().enumerate().filter(|(_, plant)| is_of(plant)) {
-            let [chosen, held_out] = [0, 1].map(|half| share(of(place, half)).in_words());
-            rows.push(vec![plant.name.to_owned(), plant.stands_for.to_owned(), right_of(plant), chosen, held_out]);
+            let [chosen, held_out] = [0, 1].map(|half| share(verdicts_at(place, half)).in_words());
+            rows.push(vec![
+                plant.name.to_owned(),
+                plant.stands_for.to_owned(),
+                expected_names(plant),
+                chosen,
+                held_out,
+            ]);
         }
     }
     let columns = ["planted", "stands for", "right is", HALVES[0], HALVES[1]];
@@ -206,9 +213,9 @@ fn causes_in_readings_are_told_and_those_in_no_table_are_not_mistaken() {
             late.push(format!("{kind}: {}", all.in_words()));
         }
     }
-    let wrong: Vec<&str> = verdicts.iter().filter(|one| !one.is_right).map(|one| one.told.as_str()).collect();
+    let wrong: Vec<&str> = verdicts.iter().filter(|one| !one.is_right).map(|one| one.reported.as_str()).collect();
     assert!(late.is_empty(), "{}\n{}", late.join("\n"), wrong.join("\n"));
     let healthy = verdicts.iter().filter(|one| READ_PLANTS[one.plant].is_healthy);
-    let named: Vec<&str> = healthy.filter(|one| one.names_node).map(|one| one.told.as_str()).collect();
+    let named: Vec<&str> = healthy.filter(|one| one.names_node).map(|one| one.reported.as_str()).collect();
     assert!(named.len() as u64 * 50 <= 5 * draws, "healthy ones of which a node is named:\n{}", named.join("\n"));
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use linerate_model::ceilings::limits;
-use linerate_model::curve::course;
+use linerate_model::curve::curve_model;
 use linerate_model::explain::explain;
 use linerate_model::layout::{Geometries, Geometry, GeometryKind};
 use linerate_model::plan::{PlanRequest, plan};
@@ -168,8 +168,8 @@ fn modelled(site: &Site, geometries: &Geometries, reads: bool, in_flight: u32) -
     let work = Work { object_bytes: 4 << 20, read_share: f64::from(u8::from(reads)) };
     let all = limits(site, geometries, &work);
     let link = 200e6 / 8.0 * 1448.0 / 1538.0;
-    let course = course(site, geometries, &work, &all).expect("links limit it");
-    (all[0].limit_bytes_per_s / link, course.share(f64::from(in_flight)))
+    let curve_model = curve_model(site, geometries, &work, &all).expect("links limit it");
+    (all[0].limit_bytes_per_s / link, curve_model.share(f64::from(in_flight)))
 }
 
 #[test]
@@ -182,19 +182,19 @@ fn a_simulation_of_links_gives_the_same_ceilings_and_nearly_the_same_curve() {
             let (site, geometry) = (namespaces(nodes, data, parity, entry), sets(data, parity));
             let shards = (data + parity) as usize;
             let cluster = Cluster { nodes: nodes as usize, shards, data: data as usize, pieces: 8, rounds: 0, clients };
-            for (reads, asked) in [(true, worlds::Operation::Get), (false, worlds::Operation::Put)] {
+            for (reads, requested) in [(true, worlds::Operation::Get), (false, worlds::Operation::Put)] {
                 let run = |in_flight, rounds| {
-                    objects_per_link_time(Cluster { rounds, ..cluster }, asked, in_flight, 4_000, 1)
+                    objects_per_link_time(Cluster { rounds, ..cluster }, requested, in_flight, 4_000, 1)
                 };
                 let (most, _) = modelled(&site, &geometry, reads, 1);
                 let full = run(64 * nodes as usize, 0) / most;
-                assert!((0.95..1.01).contains(&full), "{nodes}: {data}+{parity} {entry:?} {asked:?}: {full}");
+                assert!((0.95..1.01).contains(&full), "{nodes}: {data}+{parity} {entry:?} {requested:?}: {full}");
                 for each in [2, 4, 16] {
                     let in_flight = each * nodes;
                     let simulated = run(in_flight as usize, 2) / most;
                     let predicted = modelled(&site, &geometry, reads, in_flight).1;
                     let error = predicted / simulated - 1.0;
-                    reported.push((nodes, data, entry, asked, in_flight, predicted, simulated, error));
+                    reported.push((nodes, data, entry, requested, in_flight, predicted, simulated, error));
                 }
             }
         }
@@ -202,7 +202,7 @@ fn a_simulation_of_links_gives_the_same_ceilings_and_nearly_the_same_curve() {
     let lines: Vec<String> = reported.iter().map(|of| format!("{of:.3?}")).collect();
     // Where nodes ask themselves, few of many nodes hold an object: what the holders' links are asked is uneven. Writes
     // that are spread wait for the slowest of several shards, as those of clients elsewhere do.
-    let bound = |entry, asked| match (entry, asked) {
+    let bound = |entry, requested| match (entry, requested) {
         (Entry::Local, worlds::Operation::Get) => 0.18,
         (Entry::Local, worlds::Operation::Put) => 0.24,
         (_, worlds::Operation::Get) => 0.09,
@@ -254,8 +254,8 @@ fn what_was_published_is_possible_with_clients_on_the_nodes_that_ask_themselves_
 #[test]
 fn a_curve_over_nodes_and_a_size_keep_a_client_on_each_node() {
     let site = published();
-    let asked = PlanRequest { nodes: Some(16..=64), need: "get=325GiB/s".parse().ok(), ..PlanRequest::default() };
-    let reported = plan(&site, &asked).unwrap();
+    let requested = PlanRequest { nodes: Some(16..=64), need: "get=325GiB/s".parse().ok(), ..PlanRequest::default() };
+    let reported = plan(&site, &requested).unwrap();
     let scaling = reported.scaling.unwrap();
     let at = |nodes: u32| scaling.points.iter().find(|point| point.nodes == nodes).unwrap().limits_bytes_per_s[0];
     // 12.3755 GB/s a node over (N − 1)/N × 1.000496.

@@ -62,8 +62,8 @@ fn a_cause_that_is_in_no_row_is_seldom_taken_for_another() {
             pairs_weight += pairs.map(|one| one.weight).sum::<f64>() / drawn as f64;
         }
         let is_spurious = |name: &str| !["as described", "none of these", "nothing"].contains(&name);
-        let share = |of: &dyn Fn(&str) -> bool| {
-            let sum: u32 = names.iter().filter(|(name, _)| of(name)).map(|(_, count)| count).sum();
+        let share = |is_counted: &dyn Fn(&str) -> bool| {
+            let sum: u32 = names.iter().filter(|(name, _)| is_counted(name)).map(|(_, count)| count).sum();
             f64::from(sum) / drawn as f64
         };
         let (spurious, pairs) = (share(&is_spurious), share(&|name| name.contains(" + ")));

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::call::beginning;
+use crate::http_call::beginning;
 
 /// Longest line: labels of one series.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
@@ -157,9 +157,9 @@ mod tests {
     use super::*;
 
     /// The name, the labels and the value of a line.
-    type Whole = (String, Vec<(String, String)>, f64);
+    type MetricLine = (String, Vec<(String, String)>, f64);
 
-    fn one(text: &str) -> Option<Whole> {
+    fn one(text: &str) -> Option<MetricLine> {
         let page = page(text.as_bytes(), |_| true);
         let sample = page.samples.first()?;
         let labels = sample.labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));

@@ -8,14 +8,14 @@ use linerate_record::readings::{
 };
 use linerate_record::site::Product;
 
-use crate::answer::{FoundSeries, Labels, Matrix, matrix};
-use crate::call::PrometheusServer;
-use crate::fault::PrometheusFault;
-use crate::holes;
-use crate::naming::Names;
-use crate::table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, rows};
-use crate::unlabelled::{self, Unlabelled};
-use crate::unread::Unread;
+use crate::api_response::{FoundSeries, Labels, Matrix, matrix};
+use crate::error::PrometheusError;
+use crate::failed_queries::FailedQueries;
+use crate::http_call::PrometheusServer;
+use crate::missing_labels::{self, MissingLabels};
+use crate::name_map::NameMap;
+use crate::scrape_gaps;
+use crate::series_table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, rows};
 
 /// Instants of a window, unless the step is given: columns that a page has room for.
 const STEPS: u64 = 240;
@@ -76,7 +76,7 @@ impl Instants {
     }
 
     /// The step of an instant.
-    fn step_of(&self, unix_s: f64) -> Option<usize> {
+    fn step_at(&self, unix_s: f64) -> Option<usize> {
         let behind = unix_s * 1000.0 - self.begin_unix_ms as f64;
         let step = (behind / self.step_ms as f64).round();
         (step >= 0.0 && step < self.steps as f64).then_some(step as usize)
@@ -90,10 +90,10 @@ impl Instants {
 pub fn gather(
     server: &mut PrometheusServer,
     window: GatheredWindow,
-    names: &Names,
+    names: &NameMap,
     product: Product,
     mut tell: impl FnMut(&str),
-) -> Result<Readings, PrometheusFault> {
+) -> Result<Readings, PrometheusError> {
     let mut remarks = Vec::new();
     let interval_ms = interval(server, window, names)?.unwrap_or_else(|| {
         let assumed = format!("how often machines are scraped does not show: {} s is assumed", INTERVAL_MS / 1000);
@@ -110,8 +110,8 @@ pub fn gather(
         return Err(gathered.unread.first().cloned().unwrap_or_else(|| nothing(answered, names, warnings)));
     }
     let names = other_names(server, window, names, &mut gathered)?;
-    warnings.extend(gathered.unread.told());
-    warnings.extend(holes::told(&gathered.found, instants.steps as usize, |step| instants.at(step as u64)));
+    warnings.extend(gathered.unread.reported());
+    warnings.extend(scrape_gaps::reported(&gathered.found, instants.steps as usize, |step| instants.at(step as u64)));
     gathered.remarks.extend(gathered.left_out.remarks());
     let mut absent = std::mem::take(&mut gathered.absent);
     absent.retain(|absent| !gathered.has(absent.of));
@@ -143,12 +143,12 @@ pub fn gather(
 /// yet: a server that is late with the first is late with all.
 fn ask_rows(
     server: &mut PrometheusServer,
-    (names, product): (&Names, Product),
+    (names, product): (&NameMap, Product),
     gathered: &mut Gathered,
     tell: &mut impl FnMut(&str),
-) -> Result<(), PrometheusFault> {
+) -> Result<(), PrometheusError> {
     let (instants, mut refused, mut late) = (gathered.instants, Vec::new(), u64::MAX);
-    for row in rows().filter(|row| row.exporter.is_of(product)) {
+    for row in rows().filter(|row| row.exporter.is_for_product(product)) {
         if gathered.has(row.of) {
             continue;
         }
@@ -162,10 +162,10 @@ fn ask_rows(
             }
             Err(fault) if fault.is_of_load() || fault.is_passing() && gathered.answered > 0 => {
                 // Several rows are of one metric: which of its readings is lacking is to be known.
-                gathered.unread.note(&format!("{} ({})", row.of.name(), names.of(row.metric)), fault)?;
+                gathered.unread.note(&format!("{} ({})", row.of.name(), names.resolve(row.metric)), fault)?;
                 continue;
             }
-            Err(PrometheusFault::Query { query, kind, message }) => {
+            Err(PrometheusError::Query { query, kind, message }) => {
                 gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
                 refused.push((query, kind, message));
             }
@@ -177,7 +177,7 @@ fn ask_rows(
     }
     let count = refused.len();
     match refused.into_iter().next().filter(|_| gathered.answered == 0) {
-        Some((query, kind, message)) => Err(PrometheusFault::AllRefused { count, query, kind, message }),
+        Some((query, kind, message)) => Err(PrometheusError::AllRefused { count, query, kind, message }),
         None => Ok(()),
     }
 }
@@ -192,10 +192,10 @@ fn nothing_exported(product: Product) -> Option<AbsentReading> {
     })
 }
 
-fn absent_row(row: &SourceRow, names: &Names) -> AbsentReading {
+fn absent_row(row: &SourceRow, names: &NameMap) -> AbsentReading {
     AbsentReading {
         of: row.of,
-        metric: names.of(row.metric).to_owned(),
+        metric: names.resolve(row.metric).to_owned(),
         from: row.exporter.scraped().to_owned(),
         is_needed: row.need == SeriesNeed::Needed,
     }
@@ -205,26 +205,26 @@ fn absent_row(row: &SourceRow, names: &Names) -> AbsentReading {
 fn relabelled(
     server: &mut PrometheusServer,
     window: GatheredWindow,
-    names: &Names,
-    unlabelled: &Unlabelled,
-) -> Result<Vec<String>, PrometheusFault> {
+    names: &NameMap,
+    unlabelled: &MissingLabels,
+) -> Result<Vec<String>, PrometheusError> {
     let at_end = Instants { begin_unix_ms: window.to_unix_ms, step_ms: 1000, steps: 1 };
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (label, lacking) in unlabelled.all() {
         let query = names.expression(&format!("topk(1, {}{{%S}})", lacking.metric), "");
         let one = match ask(server, &at_end, (0, 1), &query) {
             Ok(found) => found.series.into_iter().next(),
             Err(fault) if fault.is_passing() => None,
-            Err(PrometheusFault::Query { .. }) => None,
+            Err(PrometheusError::Query { .. }) => None,
             Err(fault) => return Err(fault),
         };
-        told.push(unlabelled::told((label, lacking), names, one.as_ref().map(|one| &one.metric)));
+        reported.push(missing_labels::reported((label, lacking), names, one.as_ref().map(|one| &one.metric)));
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// Why nothing at all was found.
-fn nothing(queries: usize, names: &Names, relabelled: Vec<String>) -> PrometheusFault {
+fn nothing(queries: usize, names: &NameMap, relabelled: Vec<String>) -> PrometheusError {
     let why = match relabelled.into_iter().next() {
         Some(first) => first,
         None if names.is_selecting() => "check --select, and whether --from and --to hold what was scraped".to_owned(),
@@ -232,7 +232,7 @@ fn nothing(queries: usize, names: &Names, relabelled: Vec<String>) -> Prometheus
                  relabelled, with --map"
             .to_owned(),
     };
-    PrometheusFault::Nothing { queries, why }
+    PrometheusError::Nothing { queries, why }
 }
 
 /// How far apart scrapes are: the least of what the window shows. A long look is exact, and a short one finds a time
@@ -240,8 +240,8 @@ fn nothing(queries: usize, names: &Names, relabelled: Vec<String>) -> Prometheus
 fn interval(
     server: &mut PrometheusServer,
     window: GatheredWindow,
-    names: &Names,
-) -> Result<Option<u64>, PrometheusFault> {
+    names: &NameMap,
+) -> Result<Option<u64>, PrometheusError> {
     for template in SCRAPED {
         let mut by_look = |(look_ms, least)| scraped_each(server, (window, look_ms), (template, names), least);
         let (long, short) = (by_look((LOOK_MS, 2.0))?, by_look((SHORT_LOOK_MS, 4.0))?);
@@ -258,9 +258,9 @@ fn interval(
 fn scraped_each(
     server: &mut PrometheusServer,
     (window, look_ms): (GatheredWindow, u64),
-    (template, names): (&str, &Names),
+    (template, names): (&str, &NameMap),
     least: f64,
-) -> Result<Option<f64>, PrometheusFault> {
+) -> Result<Option<f64>, PrometheusError> {
     let look_ms = window.length_ms().min(look_ms);
     let steps = window.length_ms().div_ceil(look_ms).min(STEPS);
     let step_ms = window.length_ms() / steps;
@@ -292,7 +292,7 @@ fn over_steps(
     (first, end): (u64, u64),
     (query, mut halved): (&str, u32),
     late: &mut u64,
-) -> Result<Matrix, PrometheusFault> {
+) -> Result<Matrix, PrometheusError> {
     let (steps, mut is_late) = (end - first, false);
     let is_known = steps >= (*late).max(2) && halved > 0;
     let whole = if is_known || steps > POINTS_MAX { None } else { Some(ask(server, instants, (first, end), query)) };
@@ -320,7 +320,7 @@ fn ask(
     instants: &Instants,
     (first, end): (u64, u64),
     query: &str,
-) -> Result<Matrix, PrometheusFault> {
+) -> Result<Matrix, PrometheusError> {
     let seconds = |unix_ms: i64| format!("{}.{:03}", unix_ms.div_euclid(1000), unix_ms.rem_euclid(1000));
     let (start, stop) = (seconds(instants.at(first)), seconds(instants.at(end.max(1) - 1)));
     let step = format!("{}.{:03}", instants.step_ms / 1000, instants.step_ms % 1000);
@@ -340,12 +340,12 @@ struct Gathered {
     over_ms: u64,
     /// Queries that were answered.
     answered: usize,
-    unread: Unread,
+    unread: FailedQueries,
     absent: Vec<AbsentReading>,
     found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
     remarks: Vec<String>,
     left_out: ImpossibleValues,
-    unlabelled: Unlabelled,
+    unlabelled: MissingLabels,
 }
 
 impl Gathered {
@@ -353,7 +353,7 @@ impl Gathered {
         self.found.range((of, String::new(), String::new())..).next().is_some_and(|((found, ..), _)| *found == of)
     }
 
-    fn take(&mut self, row: &SourceRow, names: &Names, matrix: Matrix) -> Result<(), PrometheusFault> {
+    fn take(&mut self, row: &SourceRow, names: &NameMap, matrix: Matrix) -> Result<(), PrometheusError> {
         for warning in matrix.warnings {
             let remark = format!("Prometheus warns: {warning}");
             if !self.remarks.contains(&remark) {
@@ -362,22 +362,22 @@ impl Gathered {
         }
         self.unlabelled.note(row, names, &matrix.series);
         for FoundSeries { metric, values } in matrix.series {
-            let Some(machine) = first_of(&metric, row.machine, names) else { continue };
+            let Some(machine) = first_label(&metric, row.machine, names) else { continue };
             // A label that is missing keeps its place: else nobody could tell a pod from a container.
-            let of_part = |label: &&str| label_of(&metric, names.of(label)).unwrap_or_default();
+            let of_part = |label: &&str| label_value(&metric, names.resolve(label)).unwrap_or_default();
             let parts: Vec<&str> = row.part.iter().map(of_part).collect();
-            let key = (row.of, host_of(machine).to_owned(), parts.join("/"));
+            let key = (row.of, host_without_port(machine).to_owned(), parts.join("/"));
             let steps = self.instants.steps as usize;
             self.bounded()?;
             let kept = self.found.entry(key).or_insert_with(|| vec![None; steps]);
             for (at, value) in values {
-                let Some(place) = self.instants.step_of(at).and_then(|step| kept.get_mut(step)) else { continue };
+                let Some(place) = self.instants.step_at(at).and_then(|step| kept.get_mut(step)) else { continue };
                 // What is nothing by nothing is no value.
                 if !value.0.is_finite() {
                     continue;
                 }
                 if !is_reading(value.0) {
-                    self.left_out.add(row.of, host_of(machine));
+                    self.left_out.add(row.of, host_without_port(machine));
                     continue;
                 }
                 let value = rounded(value.0);
@@ -389,12 +389,12 @@ impl Gathered {
     }
 
     /// Refuses to keep more than the largest cluster has, which would take all memory in time.
-    fn bounded(&self) -> Result<(), PrometheusFault> {
+    fn bounded(&self) -> Result<(), PrometheusError> {
         if self.found.len() >= SERIES_MAX {
-            return Err(PrometheusFault::TooMuch { most: format!("{SERIES_MAX} series") });
+            return Err(PrometheusError::TooMuch { most: format!("{SERIES_MAX} series") });
         }
         if self.found.len() as u64 * self.instants.steps >= VALUES_MAX {
-            return Err(PrometheusFault::TooMuch { most: format!("{} million values", VALUES_MAX / 1_000_000) });
+            return Err(PrometheusError::TooMuch { most: format!("{} million values", VALUES_MAX / 1_000_000) });
         }
         Ok(())
     }
@@ -414,16 +414,16 @@ pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-fn label_of<'l>(labels: &'l Labels, name: &str) -> Option<&'l str> {
+fn label_value<'l>(labels: &'l Labels, name: &str) -> Option<&'l str> {
     labels.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-fn first_of<'l>(labels: &'l Labels, wanted: &[&str], names: &Names) -> Option<&'l str> {
-    wanted.iter().find_map(|label| label_of(labels, names.of(label)))
+fn first_label<'l>(labels: &'l Labels, wanted: &[&str], names: &NameMap) -> Option<&'l str> {
+    wanted.iter().find_map(|label| label_value(labels, names.resolve(label)))
 }
 
 /// A host without its port and scheme: exporters of one machine listen at several.
-pub(crate) fn host_of(instance: &str) -> &str {
+pub(crate) fn host_without_port(instance: &str) -> &str {
     let bare = instance.split_once("://").map_or(instance, |(_, rest)| rest);
     let bare = bare.split('/').next().unwrap_or(bare);
     if let Some(inner) = bare.strip_prefix('[') {
@@ -439,9 +439,9 @@ pub(crate) fn host_of(instance: &str) -> &str {
 fn other_names(
     server: &mut PrometheusServer,
     window: GatheredWindow,
-    names: &Names,
+    names: &NameMap,
     gathered: &mut Gathered,
-) -> Result<Vec<OtherName>, PrometheusFault> {
+) -> Result<Vec<OtherName>, PrometheusError> {
     // A pod's name is the first label of its address.
     let mut machines: BTreeMap<&str, &str> = BTreeMap::new();
     for (_, machine, _) in gathered.found.keys() {
@@ -463,12 +463,12 @@ fn other_names(
                 gathered.unread.note(&format!("other names of machines ({name})"), fault)?;
                 continue;
             }
-            Err(PrometheusFault::Query { .. } | PrometheusFault::TooLarge { .. }) => continue,
+            Err(PrometheusError::Query { .. } | PrometheusError::TooLarge { .. }) => continue,
             Err(fault) => return Err(fault),
         };
         for FoundSeries { metric, .. } in found.series {
-            let of = label_of(&metric, names.of(machine)).map(host_of);
-            let (Some(of), Some(other)) = (of, label_of(&metric, names.of(name))) else { continue };
+            let machine_host = label_value(&metric, names.resolve(machine)).map(host_without_port);
+            let (Some(of), Some(other)) = (machine_host, label_value(&metric, names.resolve(name))) else { continue };
             if let Some(known) = machines.get(of) {
                 others.push(OtherName { machine: (*known).to_owned(), name: other.to_owned() });
             }
@@ -493,7 +493,7 @@ mod tests {
             ("node1", "node1"),
             ("node1:metrics", "node1:metrics"),
         ] {
-            assert_eq!(host_of(instance), host, "{instance}");
+            assert_eq!(host_without_port(instance), host, "{instance}");
         }
     }
 

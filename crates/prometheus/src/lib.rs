@@ -1,23 +1,23 @@
 //! Readings of a cluster out of a Prometheus, or of what answers as one does: nothing is changed there, and what is
 //! read is bounded in bytes, series and time.
 //!
-//! [`table`] has the names: what is asked for, of which exporter, and what it is a reading of. [`gather`](gather())
+//! [`series_table`] has the names: what is asked for, of which exporter, and what it is a reading of. [`gather`](gather())
 //! asks for all of it over a window and makes [`Readings`](linerate_record::readings::Readings) of the answers.
-//! [`pages`] reads engines' own pages by the same names, where no Prometheus does. No value is judged here.
+//! [`metrics_pages`] reads engines' own pages by the same names, where no Prometheus does. No value is judged here.
 
 pub mod address;
-mod answer;
-mod call;
+mod api_response;
+mod error;
 pub mod exposition;
-mod fault;
+mod failed_queries;
 mod gather;
-mod holes;
-pub mod naming;
-pub mod pages;
-pub mod table;
-mod unlabelled;
-mod unread;
+mod http_call;
+pub mod metrics_pages;
+mod missing_labels;
+pub mod name_map;
+mod scrape_gaps;
+pub mod series_table;
 
-pub use call::{AskedPrometheus, PrometheusAccess, PrometheusServer};
-pub use fault::PrometheusFault;
+pub use error::PrometheusError;
 pub use gather::{GatheredWindow, gather};
+pub use http_call::{PrometheusAccess, PrometheusRequest, PrometheusServer};

@@ -1,7 +1,7 @@
 //! What engines really export, trimmed, and whether the rows of the table find it: by Prometheus's query or off a page.
 
 use linerate_prometheus::exposition::{PageSample, page};
-use linerate_prometheus::table::{MetricExporter, rows};
+use linerate_prometheus::series_table::{MetricExporter, rows};
 use linerate_record::readings::ReadMeasure;
 
 /// A file of `captures/metrics`, whose it is, and which readings have to be in it by which metric and machine.
@@ -64,8 +64,9 @@ fn machine<'s>(sample: &'s PageSample<'_>, labels: &[&str], all: &'s [PageSample
     let own = labels.iter().find_map(|label| sample.label(label));
     let gateway = || {
         let id = sample.label("instance_id")?;
-        let of = |one: &&PageSample<'_>| one.name == "ceph_rgw_metadata" && one.label("instance_id") == Some(id);
-        all.iter().find(of)?.label("hostname")
+        let is_gateway =
+            |one: &&PageSample<'_>| one.name == "ceph_rgw_metadata" && one.label("instance_id") == Some(id);
+        all.iter().find(is_gateway)?.label("hostname")
     };
     own.or_else(gateway)
 }
@@ -83,10 +84,10 @@ fn rows_of_the_table_find_what_engines_export() {
             let Some(first) = samples.first() else { continue };
             for label in row.expression.split("max by (").skip(1).filter_map(|rest| rest.split(')').next()) {
                 let by: Vec<&str> = label.split(", ").collect();
-                let told_apart = |one: &PageSample<'_>| -> Vec<Option<String>> {
+                let reported_apart = |one: &PageSample<'_>| -> Vec<Option<String>> {
                     by.iter().map(|label| one.label(label).map(str::to_owned)).collect()
                 };
-                let mut kinds: Vec<_> = samples.iter().map(|one| told_apart(one)).collect();
+                let mut kinds: Vec<_> = samples.iter().map(|one| reported_apart(one)).collect();
                 kinds.sort();
                 kinds.dedup();
                 let is_of_gateways = by.contains(&"hostname");

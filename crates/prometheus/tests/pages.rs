@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_prometheus::PrometheusAccess;
-use linerate_prometheus::naming::Names;
-use linerate_prometheus::pages::{KnownMachine, PageReadings, PagesAsked, PagesUrl, look, readings};
+use linerate_prometheus::metrics_pages::{KnownMachine, PageReadings, PagesRequest, PagesUrl, look, readings};
+use linerate_prometheus::name_map::NameMap;
 use linerate_record::readings::{ReadMeasure, ReadSeries};
 use linerate_record::site::Product;
 use linerate_wire::tls::Trust;
@@ -52,22 +52,22 @@ fn reply(status: &str, body: &str) -> String {
 fn looked(urls: &[String], steps: u32) -> PageReadings {
     let pages = |url: &String| PagesUrl::read(url).and_then(|url| url.pages(&["n1", "n2"])).expect("a URL of pages");
     let targets = urls.iter().flat_map(pages).collect();
-    let asked = PagesAsked {
+    let requested = PagesRequest {
         targets,
         access: PrometheusAccess::Bearer("hunter2-hunter2".to_owned()),
         headers: vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())],
         trust: Trust::Anything,
-        names: Names::default(),
+        names: NameMap::default(),
         product: Product::Minio,
         step_ms: 1_000,
         steps,
     };
-    let looked = look(&asked, Instant::now(), &Arc::new(AtomicBool::new(false)));
+    let looked = look(&requested, Instant::now(), &Arc::new(AtomicBool::new(false)));
     let machines = ["n1", "n2"].map(|name| KnownMachine { name: name.to_owned(), names: Vec::new() });
-    readings(&looked, &machines, Product::Minio, &Names::default())
+    readings(&looked, &machines, Product::Minio, &NameMap::default())
 }
 
-fn of<'r>(readings: &'r PageReadings, of: ReadMeasure, machine: &str) -> Option<&'r ReadSeries> {
+fn find_series<'r>(readings: &'r PageReadings, of: ReadMeasure, machine: &str) -> Option<&'r ReadSeries> {
     readings.series.iter().find(|series| series.of == of && series.machine == machine)
 }
 
@@ -88,10 +88,10 @@ fn pages_of_nodes_become_readings_of_these_nodes() {
     });
     let found = looked(&[format!("http://{address}/{{name}}/minio/metrics/v3/api/requests")], 3);
     for node in ["n1", "n2"] {
-        let sent = of(&found, ReadMeasure::ClientSent, node).unwrap_or_else(|| panic!("{found:?}"));
+        let sent = find_series(&found, ReadMeasure::ClientSent, node).unwrap_or_else(|| panic!("{found:?}"));
         let rates: Vec<f64> = sent.values.iter().flatten().copied().collect();
         assert!(rates.len() >= 2 && rates.iter().all(|rate| (100e3..10e6).contains(rate)), "{rates:?}");
-        assert_eq!(of(&found, ReadMeasure::InFlight, node).unwrap().values[0], Some(5.0));
+        assert_eq!(find_series(&found, ReadMeasure::InFlight, node).unwrap().values[0], Some(5.0));
     }
     assert!(found.warnings.is_empty() && found.remarks.is_empty(), "{found:?}");
     assert_eq!(found.absent.iter().map(|absent| absent.of).collect::<Vec<_>>(), [ReadMeasure::ClientReceived]);
@@ -125,7 +125,10 @@ fn a_page_that_is_none_is_told_with_its_reason_and_the_rest_goes_on() {
             let _ = out.write_all(if request.starts_with("GET /n1") { &good } else { &answer }.as_bytes());
         });
         let found = looked(&[format!("http://{address}/{{name}}/metrics")], 2);
-        assert!(of(&found, ReadMeasure::ClientSent, "n1").is_some() && found.series.iter().all(|s| s.machine == "n1"));
+        assert!(
+            find_series(&found, ReadMeasure::ClientSent, "n1").is_some()
+                && found.series.iter().all(|s| s.machine == "n1")
+        );
         let [warning] = &found.warnings[..] else { panic!("{part}: {found:?}") };
         assert!(warning.contains("of 1 of 2 pages were not read (n2)") && warning.contains(part), "{part}: {warning}");
         assert!(warning.ends_with("/n2/metrics)"), "the reason is before the address: {warning}");
@@ -138,12 +141,12 @@ fn a_page_that_is_none_is_told_with_its_reason_and_the_rest_goes_on() {
 #[test]
 fn a_body_without_end_a_line_of_ten_megabytes_and_silence_are_given_up() {
     let ended = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&ended);
+    let reported = Arc::clone(&ended);
     let (address, _) = serving(move |request, number, out| {
         if request.starts_with("GET /n2") {
             let _ = out.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
             while out.write_all(&[b'a'; 65_536]).is_ok() {}
-            told.store(true, Ordering::Relaxed);
+            reported.store(true, Ordering::Relaxed);
         } else if request.contains("silent") {
             thread::sleep(Duration::from_secs(30));
         } else {
@@ -155,7 +158,10 @@ fn a_body_without_end_a_line_of_ten_megabytes_and_silence_are_given_up() {
     let found = looked(&urls, 2);
     assert!(ended.load(Ordering::Relaxed));
     let all = format!("{:?}", (&found.warnings, &found.remarks));
-    assert!(of(&found, ReadMeasure::InFlight, "n1").is_some() && all.contains("a line cannot be read"), "{all}");
+    assert!(
+        find_series(&found, ReadMeasure::InFlight, "n1").is_some() && all.contains("a line cannot be read"),
+        "{all}"
+    );
     assert!(all.contains("n2") && all.len() < 3_000, "{all}");
 }
 
@@ -166,8 +172,8 @@ fn looks_end_with_their_window_or_when_they_are_told_to() {
     });
     let targets = PagesUrl::read(&format!("http://{address}/metrics")).unwrap().pages(&[]).unwrap();
     let (access, headers, trust) = (PrometheusAccess::Open, Vec::new(), Trust::Anything);
-    let (names, product) = (Names::default(), Product::Minio);
-    let asked = PagesAsked { targets, access, headers, trust, names, product, step_ms: 1_000, steps: 3_600 };
+    let (names, product) = (NameMap::default(), Product::Minio);
+    let requested = PagesRequest { targets, access, headers, trust, names, product, step_ms: 1_000, steps: 3_600 };
     let is_over = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&is_over);
     thread::spawn(move || {
@@ -175,18 +181,18 @@ fn looks_end_with_their_window_or_when_they_are_told_to() {
         raised.store(true, Ordering::Relaxed);
     });
     // An hour of looks were due.
-    assert_eq!(look(&asked, Instant::now(), &is_over)[0].pages, 1);
+    assert_eq!(look(&requested, Instant::now(), &is_over)[0].pages, 1);
 }
 
 #[test]
 fn metrics_of_a_machine_that_no_node_is_are_a_warning() {
     let (address, _) = serving(|_, number, out| {
-        let of = |host: u32| {
+        let page_text = |host: u32| {
             format!(
                 "minio_api_requests_inflight_total{{name=\"GetObject\",server=\"h{host}:9000\",type=\"s3\"}} {number}\n"
             )
         };
-        let _ = out.write_all(reply("200 OK", &(1..=20).map(of).collect::<String>()).as_bytes());
+        let _ = out.write_all(reply("200 OK", &(1..=20).map(page_text).collect::<String>()).as_bytes());
     });
     let found = looked(&[format!("http://{address}/metrics")], 2);
     let [warning] = &found.warnings[..] else { panic!("{found:?}") };

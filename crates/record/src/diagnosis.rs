@@ -21,13 +21,14 @@ pub struct Diagnosis {
     /// Whose readings there are.
     pub nodes: Vec<ReadNode>,
     /// Machines with readings that are no nodes of the site.
-    pub strangers: Vec<String>,
+    #[serde(rename = "strangers")]
+    pub unknown_nodes: Vec<String>,
     /// Nodes of the site without readings.
     pub unheard: u32,
     /// What was served meanwhile.
     pub load: ReadLoad,
     /// Resources against what the model gives them, the fullest first.
-    pub used: Vec<UsedResource>,
+    pub used: Vec<ResourceUse>,
     /// How bonds use their members.
     pub members: Vec<MemberUse>,
     /// What the engine's sockets wait for, where they were read.
@@ -44,9 +45,10 @@ pub struct Diagnosis {
     pub clients: Vec<String>,
     /// Nodes that send much of their TCP segments again, those with the most first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sent_again: Vec<SentAgain>,
+    pub sent_again: Vec<RetransmittingNode>,
     /// What is not alike among those that should be, the oddest first.
-    pub odd: Vec<OddReading>,
+    #[serde(rename = "odd")]
+    pub outlier: Vec<OutlierReading>,
     /// What can have held the site back, the likeliest first.
     pub suspects: Vec<Suspect>,
     /// The weight of a cause that no reading here shows: of a client, a switch, or anything else.
@@ -126,12 +128,12 @@ pub struct ReadLoad {
     /// Requests in flight at all nodes.
     pub in_flight: Option<f64>,
     /// Where throughput stopped following demand.
-    pub turn: Option<LoadTurn>,
+    pub turn: Option<LoadKnee>,
 }
 
 /// An instant from which more requests in flight gave no more throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LoadTurn {
+pub struct LoadKnee {
     /// In milliseconds since 1970.
     pub at_unix_ms: i64,
     /// Requests in flight before and behind it.
@@ -142,7 +144,7 @@ pub struct LoadTurn {
 
 /// A resource of nodes against its ceiling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct UsedResource {
+pub struct ResourceUse {
     /// Which.
     pub resource: Resource,
     /// Of which kind of nodes.
@@ -262,7 +264,7 @@ pub struct RackPair {
 
 /// A node that sends much of its TCP segments again, by the kernel's counters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SentAgain {
+pub struct RetransmittingNode {
     /// Which node.
     pub node: String,
     /// Share of its segments that it sends again, as a mean of the judged instants.
@@ -274,7 +276,7 @@ pub struct SentAgain {
 /// What is compared among those that should be alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "of")]
-pub enum OddKind {
+pub enum OutlierKind {
     /// The value of a reading.
     Value(ReadMeasure),
     /// How little it varies: what is at a limit stays there while others vary.
@@ -283,9 +285,9 @@ pub enum OddKind {
 
 /// One that is not like the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OddReading {
+pub struct OutlierReading {
     /// Of what.
-    pub of: OddKind,
+    pub of: OutlierKind,
     /// Which node.
     pub node: String,
     /// Which part of it; empty where it is of the node as a whole.

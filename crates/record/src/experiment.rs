@@ -5,7 +5,7 @@
 //! | file | written | holds |
 //! |---|---|---|
 //! | `experiment.json` | once, before any load | [`Experiment`]: what is compared, how, and on what |
-//! | `outcomes.jsonl` | as cells end | [`Done`] |
+//! | `outcomes.jsonl` | as cells end | [`OutcomeLine`] |
 //! | `cells/` | as cells run | a run folder of `linerate bench` for each |
 //! | `report.html` | at the end | the rendered [`ExperimentReport`] |
 //! | `changes.json` | at the end, where something helps | [`crate::knob::ChangeSet`] for `linerate tune apply` |
@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::knob::Change;
-pub use asked::{BaselineLoad, Experiment, ExperimentFleet, KeySource, Means, NotTested};
+pub use request::{ArmSetup, BaselineLoad, Experiment, ExperimentFleet, KeySource, NotTested};
 
-mod asked;
+mod request;
 
 /// The version of [`Experiment`], [`ExperimentReport`] and [`TableReport`] as JSON.
 pub const EXPERIMENT_SCHEMA: u32 = 2;
@@ -235,7 +235,7 @@ pub struct Effect {
     pub effective: Option<f64>,
     /// How large it still is long after a change; absent where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lasting: Option<Lasting>,
+    pub lasting: Option<LongTermEffect>,
     /// What may be said.
     pub decision: Decision,
     /// What that comes to for who wants to know what to do.
@@ -265,7 +265,7 @@ pub enum ArmVerdict {
 
 /// An effect in the last third of long cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lasting {
+pub struct LongTermEffect {
     /// Rounds of long cells that count.
     pub rounds: u32,
     /// From when on, since the change.
@@ -282,7 +282,7 @@ pub struct Lasting {
 
 /// A look at the blocks so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct InterimLook {
     /// Blocks that count.
     pub blocks: u32,
     /// Share of `alpha` spent up to here.
@@ -381,11 +381,11 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Block>,
     /// Every look.
-    pub looks: Vec<Look>,
+    pub looks: Vec<InterimLook>,
     /// Every arm under test.
     pub effects: Vec<Effect>,
     /// Other figures of the same arms.
-    pub secondary: Vec<Secondary>,
+    pub secondary: Vec<SecondaryMetric>,
     /// What else must be known, the most severe first.
     pub remarks: Vec<Remark>,
     /// Time left to settle at the end.
@@ -395,7 +395,7 @@ pub struct Report {
 /// A figure beside the primary one, an arm against the baseline over the blocks in which both have it. It is told, not
 /// tested: its interval is Student's t, by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Secondary {
+pub struct SecondaryMetric {
     /// Name of the arm.
     pub arm: String,
     /// As in [`CellOutcome::secondary`].
@@ -419,7 +419,7 @@ pub struct Secondary {
 
 /// A line of `outcomes.jsonl`: a cell that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Done {
+pub struct OutcomeLine {
     /// Which.
     pub cell: Cell,
     /// What came of it.

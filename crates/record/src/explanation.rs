@@ -106,7 +106,7 @@ pub struct Residual {
 /// A figure against its ceiling on the site as described: of the whole site, or of a single node where nothing says
 /// what all nodes give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FigureStanding {
+pub struct FigureAgainstCeiling {
     /// Of what.
     pub what: Quantity,
     /// What was measured.
@@ -134,7 +134,7 @@ pub struct FigureStanding {
     /// All of that in one sentence.
     pub claim: String,
     /// The most that any hypothesis allows; absent where the site as described allows the figure.
-    pub most: Option<Most>,
+    pub most: Option<HighestPrediction>,
     /// Every ceiling of this work, the lowest first; none for a single node.
     #[serde(default)]
     pub ceilings: Vec<DescribedCeiling>,
@@ -156,7 +156,7 @@ pub struct DescribedCeiling {
 
 /// The most that any hypothesis allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Most {
+pub struct HighestPrediction {
     /// Its ceiling.
     pub ceiling_bytes_per_s: f64,
     /// The hypothesis' name.
@@ -273,7 +273,7 @@ impl RemedyGain {
 
 /// The one reading or experiment that tells leading hypotheses apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Separator {
+pub struct DistinguishingReading {
     /// What to read: `bytes per bond member, per node`.
     pub reading: String,
     /// The file, counter or command.
@@ -305,7 +305,7 @@ pub struct Explanation {
     pub node_figures: Option<NodeFigures>,
     /// Figures against the site as described.
     #[serde(default)]
-    pub described: Vec<FigureStanding>,
+    pub described: Vec<FigureAgainstCeiling>,
     /// The hypotheses that survive, the weightiest first.
     pub survivors: Vec<Hypothesis>,
     /// The survivors by what tells them apart, the weightiest first.
@@ -320,7 +320,7 @@ pub struct Explanation {
     /// Observations that no hypothesis explains, with the nearest miss of each.
     pub unexplained: Vec<Residual>,
     /// How to tell the leading ones apart; absent where one leads clearly.
-    pub separator: Option<Separator>,
+    pub separator: Option<DistinguishingReading>,
     /// How many hypotheses were looked at.
     pub considered: u32,
     /// What the answer rests on and does not cover, in sentences.

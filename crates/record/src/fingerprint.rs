@@ -1,7 +1,7 @@
 //! The keys of a fingerprint: what the machine tells under them, an experiment and the command line look up. They are
 //! in the files of experiments.
 
-use crate::knob::SettingPlace;
+use crate::knob::SettingId;
 
 /// Release and build of the kernel.
 pub const KERNEL: &str = "kernel";
@@ -72,7 +72,7 @@ impl NicKey {
 
     /// The key of an interface: `nic.eth0.mtu`.
     #[must_use]
-    pub fn of(self, interface: &str) -> String {
+    pub fn for_interface(self, interface: &str) -> String {
         format!("{OF_NIC}{interface}.{}", self.word())
     }
 
@@ -90,7 +90,7 @@ const OF_SETTING: &str = "setting ";
 
 /// The key of a setting: `setting net.core.rmem_max`.
 #[must_use]
-pub fn of_setting(place: &SettingPlace) -> String {
+pub fn of_setting(place: &SettingId) -> String {
     format!("{OF_SETTING}{place}")
 }
 
@@ -120,13 +120,16 @@ mod tests {
     fn a_key_of_an_interface_is_read_as_it_was_written_whatever_its_name() {
         for interface in ["eth0", "eth0.100", "br-1", "mtu"] {
             for key in NicKey::ALL {
-                assert_eq!(NicKey::read(&key.of(interface)), Some(key), "{interface} {key:?}");
-                assert!(is_of_nic(&key.of(interface)) && !is_of_target(&key.of(interface)), "{interface} {key:?}");
+                assert_eq!(NicKey::read(&key.for_interface(interface)), Some(key), "{interface} {key:?}");
+                assert!(
+                    is_of_nic(&key.for_interface(interface)) && !is_of_target(&key.for_interface(interface)),
+                    "{interface} {key:?}"
+                );
             }
         }
         for other in ["nic.mtu", "nic.eth0.wings", "setting nic.eth0.mtu", "kernel", ""] {
             assert_eq!(NicKey::read(other), None, "{other}");
         }
-        assert_eq!(NicKey::Mtu.of("eth0"), "nic.eth0.mtu", "files of experiments have it");
+        assert_eq!(NicKey::Mtu.for_interface("eth0"), "nic.eth0.mtu", "files of experiments have it");
     }
 }

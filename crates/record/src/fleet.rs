@@ -140,7 +140,7 @@ pub struct FleetCheck {
 
 /// A fact that is not the same on all nodes of a role and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unlike {
+pub struct DriftedFact {
     /// The role.
     pub role: NodeRole,
     /// The kind of nodes of a site, where one was stated.
@@ -149,12 +149,12 @@ pub struct Unlike {
     /// What it is: `kernel`, `MTU of eth0`, `net.core.somaxconn`.
     pub what: String,
     /// Each value with its nodes, that of most nodes first.
-    pub values: Vec<UnlikeValue>,
+    pub values: Vec<DriftedValue>,
 }
 
 /// A value, and who has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnlikeValue {
+pub struct DriftedValue {
     /// The value; absent where the nodes lack what it is of.
     pub value: Option<String>,
     /// Names of nodes, in the order of the file.
@@ -194,7 +194,7 @@ pub struct FleetAudit {
     /// Nodes that could not be read.
     pub unreached: Vec<FleetRow>,
     /// In what nodes of one role and kind differ.
-    pub unlike: Vec<Unlike>,
+    pub unlike: Vec<DriftedFact>,
     /// Facts that were compared, over all roles.
     pub compared: u32,
     /// What audits of the nodes found, severest first.

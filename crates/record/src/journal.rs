@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::knob::{Change, SettingPlace};
+use crate::knob::{Change, SettingId};
 
 /// The version of [`JournalLine`].
 pub const JOURNAL_SCHEMA: u32 = 1;
@@ -42,7 +42,7 @@ pub struct Begin {
 
 /// The application of a machine that waited last, for all who change it, whatever folder their journals are in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct PendingApplication {
     /// The folder of its journal.
     pub journals: PathBuf,
     /// The inode of the mount namespace in which that path is the folder's.
@@ -81,9 +81,9 @@ pub enum Watcher {
 
 /// A setting that moves when another is written: the kernel zeroes `vm.dirty_ratio` when `vm.dirty_bytes` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct CoupledSetting {
     /// Where it lives.
-    pub address: Address,
+    pub address: RecordedLocator,
     /// Its text.
     pub value: String,
 }
@@ -91,7 +91,7 @@ pub struct Beside {
 /// Where a setting beside another lives: a locator with its device filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Address {
+pub enum RecordedLocator {
     /// A sysctl by its name.
     Sysctl(String),
     /// A file below `sys`.
@@ -169,7 +169,8 @@ pub enum JournalLine {
         net: Option<u64>,
         /// What moves with it, as it was.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        beside: Vec<Beside>,
+        #[serde(rename = "beside")]
+        coupled: Vec<CoupledSetting>,
         /// The devices that it and what moves with it are of.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         devices: Vec<Device>,
@@ -182,7 +183,8 @@ pub enum JournalLine {
         value: String,
         /// What moved with it, as it became.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        beside: Vec<Beside>,
+        #[serde(rename = "beside")]
+        coupled: Vec<CoupledSetting>,
         /// When, in milliseconds since 1970; absent in journals of earlier versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_ms: Option<u64>,
@@ -192,7 +194,7 @@ pub enum JournalLine {
         /// Which.
         number: u32,
         /// Of what.
-        place: SettingPlace,
+        place: SettingId,
         /// Why.
         why: String,
     },
@@ -212,16 +214,17 @@ pub enum JournalLine {
         at_ms: u64,
     },
     /// What came of taking one change back.
-    Undone {
+    #[serde(rename = "undone")]
+    RolledBack {
         /// Which.
         number: u32,
         /// What.
-        outcome: Undo,
+        outcome: RollbackOutcome,
     },
     /// Every change was taken back, or left for a reason.
     Closed {
         /// By whom.
-        by: By,
+        by: RolledBackBy,
         /// When, in milliseconds since 1970.
         at_ms: u64,
         /// How many settings could not be restored.
@@ -235,7 +238,7 @@ pub enum JournalLine {
 /// What came of taking one change back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "undo")]
-pub enum Undo {
+pub enum RollbackOutcome {
     /// The prior value is there again.
     Restored,
     /// The prior value was there already.
@@ -256,18 +259,18 @@ pub enum Undo {
     },
 }
 
-impl Undo {
+impl RollbackOutcome {
     /// Whether somebody has to look at the setting.
     #[must_use]
     pub fn needs_a_look(&self) -> bool {
-        matches!(self, Undo::Left { .. } | Undo::Gone | Undo::Failed { .. })
+        matches!(self, RollbackOutcome::Left { .. } | RollbackOutcome::Gone | RollbackOutcome::Failed { .. })
     }
 }
 
 /// Who took changes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum By {
+pub enum RolledBackBy {
     /// Somebody, by `tune rollback`.
     Command,
     /// The watch: nobody confirmed in time, or the owner ended.
@@ -328,13 +331,13 @@ mod tests {
         assert_eq!(serde_json::to_string(&read).unwrap(), watched);
         let closed = r#"{"closed":{"by":"lapse","at_ms":1,"left":0}}"#;
         let read: JournalLine = serde_json::from_str(closed).unwrap();
-        assert_eq!(read, JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0, why: None });
+        assert_eq!(read, JournalLine::Closed { by: RolledBackBy::Lapse, at_ms: 1, left: 0, why: None });
         assert_eq!(serde_json::to_string(&read).unwrap(), closed);
     }
 
     #[test]
     fn a_line_reads_back_as_it_was_written_tabs_included() {
-        let place = SettingPlace { knob: "net.ipv4.tcp_rmem".into(), device: None, space: Space::Netns("lab".into()) };
+        let place = SettingId { knob: "net.ipv4.tcp_rmem".into(), device: None, space: Space::Netns("lab".into()) };
         let change = Change {
             place: place.clone(),
             prior: "4096\t131072\t6291456".into(),
@@ -345,16 +348,17 @@ mod tests {
             risk: "y".into(),
         };
         let prior = change.prior.clone();
-        let beside = vec![Beside { address: Address::Sysctl("vm.dirty_ratio".into()), value: "20".into() }];
+        let coupled =
+            vec![CoupledSetting { address: RecordedLocator::Sysctl("vm.dirty_ratio".into()), value: "20".into() }];
         let identity = Some("pci/0000:01:00.0 02:00:00:00:00:01".to_owned());
         let devices =
             vec![Device { kind: DeviceKind::Interface, name: "eth0".into(), number: 2, identity, node: None }];
         for line in [
-            JournalLine::Intent { number: 0, change: Box::new(change), prior, net: Some(1), beside, devices },
+            JournalLine::Intent { number: 0, change: Box::new(change), prior, net: Some(1), coupled, devices },
             JournalLine::Refused { number: 1, place, why: "belongs to the CNI".into() },
-            JournalLine::Undone { number: 0, outcome: Undo::Left { current: "1".into() } },
+            JournalLine::RolledBack { number: 0, outcome: RollbackOutcome::Left { current: "1".into() } },
             JournalLine::Applied,
-            JournalLine::Made { number: 0, value: "10".into(), beside: Vec::new(), at_ms: Some(u64::MAX) },
+            JournalLine::Made { number: 0, value: "10".into(), coupled: Vec::new(), at_ms: Some(u64::MAX) },
             JournalLine::Extended { deadline_since_boot_ms: u64::MAX, at_ms: Some(1) },
             JournalLine::Watched {
                 by: vec![
@@ -363,7 +367,7 @@ mod tests {
                 ],
                 undoing_ms: Some(1),
             },
-            JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0, why: Some("nobody confirmed".into()) },
+            JournalLine::Closed { by: RolledBackBy::Lapse, at_ms: 1, left: 0, why: Some("nobody confirmed".into()) },
         ] {
             let text = serde_json::to_string(&line).unwrap();
             assert!(!text.contains('\n'), "{text}");

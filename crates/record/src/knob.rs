@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 pub use domain::Domain;
 pub use reach::reaches;
-pub use relief::Relief;
-pub use value::{AsRead, as_grouped, fits, same, same_in};
+pub use relief::RelievedResource;
+pub use value::{CurrentText, as_grouped, fits, same, same_in};
 
 /// Where a setting acts. A pod's network namespace starts from the kernel's defaults for many settings, whatever the
 /// host says.
@@ -186,7 +186,7 @@ pub enum DeviceClass {
 
 /// One setting on one machine, addressed: which knob, in whose namespaces, of which device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct SettingPlace {
+pub struct SettingId {
     /// The knob's id: `net.core.rmem_max`, `block.scheduler`.
     pub knob: String,
     /// The device, for knobs of devices.
@@ -210,7 +210,7 @@ pub enum Space {
     Netns(String),
 }
 
-impl fmt::Display for SettingPlace {
+impl fmt::Display for SettingId {
     /// `net.core.rmem_max`, `block.scheduler of nvme0n1`, `net.core.somaxconn in namespaces of process 4711`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.knob)?;
@@ -229,7 +229,7 @@ impl fmt::Display for SettingPlace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Which, where.
-    pub place: SettingPlace,
+    pub place: SettingId,
     /// Its text, without a final newline; of selections such as `[none] mq-deadline`, the chosen word, and of a bond's
     /// `802.3ad 4` the first.
     pub value: Option<String>,
@@ -368,7 +368,7 @@ pub struct Advice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Which setting.
-    pub place: SettingPlace,
+    pub place: SettingId,
     /// What it was when the change was planned.
     pub prior: String,
     /// What it shall be.
@@ -466,7 +466,7 @@ pub struct Knob {
     /// Why the advice is what it is, and where sources disagree, why this side.
     pub why: &'static str,
     /// The kind of what it relieves.
-    pub relief: Relief,
+    pub relief: RelievedResource,
     /// What it relieves: the resource whose ceiling it touches, in words.
     pub relieves: &'static str,
     /// What changing it costs or risks.
@@ -495,7 +495,7 @@ impl Knob {
         default: "",
         summary: "",
         why: "",
-        relief: Relief::Nothing,
+        relief: RelievedResource::Nothing,
         relieves: "",
         risk: "",
         sources: &[],

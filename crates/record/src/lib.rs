@@ -18,23 +18,23 @@ pub mod knob;
 pub mod lines;
 pub mod load;
 pub mod machine;
+pub mod maybe_known;
 pub mod net;
 pub mod op;
 pub mod plan;
+pub mod plausibility;
 pub mod ranges;
 pub mod reading;
 pub mod readings;
 pub mod rollout;
 pub mod run;
+pub mod sanitize;
 pub mod shell;
-pub mod shown;
 pub mod site;
 pub mod slo;
-pub mod sound;
 pub mod tcp_info;
 pub mod threshold;
 pub mod units;
-pub mod worded;
 
 /// Whether a field may be left out of a file: it has the value that it gets where it is missing.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -24,7 +24,7 @@ pub use choice::{Choice, HostSelect, Lookup, OwnTarget, Payload, Spacing, Target
 pub use levels::{Level, Levels};
 pub use patch::{LoadPatch, differences};
 pub use sizes::Sizes;
-pub use stops::{CanaryRules, ErrorLimit, Stops};
+pub use stops::{CanaryRules, ErrorLimit, StopConditions};
 pub use time::{Precision, Time, WarmUp};
 pub use workload::Workload;
 
@@ -51,7 +51,7 @@ pub struct Load {
     /// How long each point runs.
     pub time: Time,
     /// What ends it before.
-    pub stops: Stops,
+    pub stops: StopConditions,
 }
 
 /// A workload, and the sizes of objects at which it is measured.
@@ -176,7 +176,7 @@ impl Load {
     /// Whether objects have to be there before: to be read, or to be deleted.
     #[must_use]
     pub fn needs_objects(&self) -> bool {
-        self.work.iter().any(|work| work.workload.reads() || work.workload.deletes_only())
+        self.work.iter().any(|work| work.workload.reads() || work.workload.is_delete_only())
     }
 
     /// Whether it uploads in parts.
@@ -199,8 +199,8 @@ impl Load {
     /// How many series it has: one of each workload where objects that were there before are read, whatever sizes.
     #[must_use]
     pub fn series(&self) -> usize {
-        let of = |work: &WorkloadSizes| if self.objects.list_existing { 1 } else { work.sizes.len() };
-        self.work.iter().map(of).sum()
+        let size_count = |work: &WorkloadSizes| if self.objects.list_existing { 1 } else { work.sizes.len() };
+        self.work.iter().map(size_count).sum()
     }
 
     /// The first of it in short, of which there may be more: `get:4MiB@16`.
@@ -215,8 +215,9 @@ impl Load {
     /// The most operations that rows of one interval tell apart: an upload is told as a whole and by its parts.
     #[must_use]
     pub fn ops_max(&self) -> usize {
-        let of = |work: &WorkloadSizes| work.workload.ops().count() + usize::from(work.workload.has(Op::Multipart));
-        self.work.iter().map(of).max().unwrap_or(1)
+        let operation_count =
+            |work: &WorkloadSizes| work.workload.ops().count() + usize::from(work.workload.has(Op::Multipart));
+        self.work.iter().map(operation_count).max().unwrap_or(1)
     }
 }
 
@@ -241,7 +242,7 @@ pub struct InvalidLoad(pub String);
 
 impl InvalidLoad {
     /// The same of another error.
-    pub(crate) fn of(error: impl fmt::Display) -> Self {
+    pub(crate) fn from_error(error: impl fmt::Display) -> Self {
         InvalidLoad(error.to_string())
     }
 }

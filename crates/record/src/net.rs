@@ -6,16 +6,18 @@
 
 mod members;
 mod offloads;
-mod places;
+mod pair_classes;
 mod probes;
 mod queues;
 
 use serde::{Deserialize, Serialize};
 
 pub use offloads::{NetBursts, NetGso, NetOffloads, NetZeroCopy};
-pub use places::{NET_OVERLAY_BYTES_MAX, NetAgainstAsked, NetClass, NetClassError, NetPlace, NetSpace, NetThrough};
+pub use pair_classes::{
+    NET_OVERLAY_BYTES_MAX, NetClass, NetClassComparison, NetClassError, NetLocation, NetRoute, NetSpace,
+};
 pub use probes::{
-    NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBE_TRIES_AT_END, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed,
+    NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBE_TRIES_AT_END, NET_PROBES_MAX, NetIcmpReply, NetProbeSize, NetProbed,
     check_probed,
 };
 
@@ -24,12 +26,12 @@ pub use queues::{NET_QUEUES_MAX, NetQueue, check_queues};
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
 use crate::plan::Spread;
+use crate::plausibility::COUNT_MAX;
 use crate::readings::ReadValue;
-use crate::sound::COUNT_MAX;
 
 pub use members::{
-    NET_HALVED_ROUNDS_MAX, NET_MEMBERS_MAX, NetAim, NetHalved, NetMember, NetMemberState, NetStray, NetUnaimed,
-    check_members,
+    NET_HALVED_ROUNDS_MAX, NET_MEMBERS_MAX, NetHalved, NetMember, NetMemberState, NetNoPrediction, NetPredictedMembers,
+    NetStray, check_members,
 };
 
 /// The version of [`NetRun`] and [`NetVisit`] as JSON.
@@ -73,12 +75,13 @@ pub struct NetRun {
     pub load: NetLoad,
     /// Visits that were to be made; absent in folders of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_visits: Option<u32>,
+    #[serde(rename = "asked_visits")]
+    pub requested_visits: Option<u32>,
     /// The machines, which visits know by their places here.
     pub nodes: Vec<NetNode>,
     /// Classes of pairs that are to be held against each other; absent where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub against: Option<NetAgainstAsked>,
+    pub against: Option<NetClassComparison>,
     /// The speed of a rack's node ports by that of its uplinks, as a site file states it; absent where none was given,
     /// or it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,7 +256,7 @@ pub struct NetNode {
     pub machine: Machine,
     /// On which host it is, and in whose network; absent where nobody said so of any machine of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<NetPlace>,
+    pub place: Option<NetLocation>,
     /// The rack that it is in, as the fleet's file says; absent where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rack: Option<String>,
@@ -275,8 +278,8 @@ pub struct NetVisit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<u32>,
     /// By which way its flows come to receivers; absent where it is their own address.
-    #[serde(default, skip_serializing_if = "NetThrough::is_direct")]
-    pub through: NetThrough,
+    #[serde(default, skip_serializing_if = "NetRoute::is_direct")]
+    pub through: NetRoute,
     /// When it began to count, in milliseconds since the run began.
     pub at_ms: u64,
     /// Its pairs.
@@ -315,7 +318,7 @@ pub struct NetPair {
     pub zerocopy: Option<NetZeroCopy>,
     /// By which members of the sender's bond its streams were to leave; absent where it sends by no bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aim: Option<NetAim>,
+    pub aim: Option<NetPredictedMembers>,
     /// Which of them left by others, where some did and were sent again to find that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halved: Option<NetHalved>,
@@ -490,7 +493,7 @@ impl NetRun {
         if load.streams.len() > NET_STREAMS_MAX as usize || !load.streams.iter().all(is_number_of_streams) {
             return Err(format!("streams other than 1 to {NET_STREAMS_MAX}"));
         }
-        let visits_max = self.asked_visits.map_or(u64::MAX, u64::from).min(self.visits_max());
+        let visits_max = self.requested_visits.map_or(u64::MAX, u64::from).min(self.visits_max());
         if visits.len() as u64 > visits_max {
             return Err(format!("{} visits, of {visits_max}", visits.len()));
         }
@@ -508,7 +511,8 @@ impl NetRun {
         if !load.op.is_sound() {
             return Err(format!("an op {} of sizes that cannot be sent", load.op.key()));
         }
-        if let Some(bytes) = self.against.and_then(|asked| asked.overlay_bytes.filter(|of| *of > NET_OVERLAY_BYTES_MAX))
+        if let Some(bytes) =
+            self.against.and_then(|requested| requested.overlay_bytes.filter(|of| *of > NET_OVERLAY_BYTES_MAX))
         {
             return Err(format!("{bytes} bytes of encapsulation are more than any has"));
         }
@@ -532,7 +536,7 @@ impl NetRun {
                 return Err(format!("{} intervals, of {intervals}", pair.received_bytes.len()));
             }
             let counts = pair.received_bytes.iter().chain(&pair.stream_bytes);
-            if let Some(count) = counts.chain(&counts_of(&pair.sent)).find(|count| **count > COUNT_MAX) {
+            if let Some(count) = counts.chain(&kernel_counts(&pair.sent)).find(|count| **count > COUNT_MAX) {
                 return Err(format!("a count of {count}"));
             }
             pair.exchanges.as_ref().map_or(Ok(()), |exchanges| exchanges.check(intervals))?;
@@ -560,7 +564,7 @@ impl NetRun {
 
 /// All counts of a sender's kernel.
 #[must_use]
-pub const fn counts_of(sent: &NetSent) -> [u64; 10] {
+pub const fn kernel_counts(sent: &NetSent) -> [u64; 10] {
     [
         sent.acknowledged_bytes,
         sent.segments,

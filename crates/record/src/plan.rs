@@ -221,7 +221,7 @@ pub struct PoolLayout {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rebuild {
     /// What failed.
-    pub lost: FailedPart,
+    pub lost: FailureScope,
     /// Bytes of shards or copies that it held.
     pub restored_bytes: f64,
     /// Whether drives are taken to be full, since nobody stated what is stored.
@@ -250,7 +250,7 @@ pub struct Rebuild {
 /// What can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FailedPart {
+pub enum FailureScope {
     /// One drive.
     Drive,
     /// One node with all of its drives.
@@ -391,7 +391,7 @@ pub struct ScalePoint {
 
 /// Where the curve over nodes bends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bend {
+pub struct ScalingBend {
     /// At this number of nodes.
     pub nodes: u32,
     /// Why: another bottleneck, the layout changes, throughput falls.
@@ -404,7 +404,7 @@ pub struct Scaling {
     /// By number of nodes, ascending.
     pub points: Vec<ScalePoint>,
     /// Where it bends, and why.
-    pub bends: Vec<Bend>,
+    pub bends: Vec<ScalingBend>,
 }
 
 /// The smallest site of the same kind of node that meets needs.
@@ -431,7 +431,7 @@ pub struct Sizing {
     pub tolerates: Option<Tolerates>,
     /// The fewest nodes where no loss had to be borne, if these are fewer.
     #[serde(default)]
-    pub intolerant: Option<Intolerant>,
+    pub intolerant: Option<RejectedSize>,
     /// What decides the number, and what would reduce it.
     pub why: String,
 }
@@ -443,7 +443,7 @@ pub const MEAN_LOSS: f64 = 0.05;
 
 /// A size that gives what is needed, and does not tolerate the losses that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Intolerant {
+pub struct RejectedSize {
     /// Nodes.
     pub nodes: u32,
     /// Shards of data.

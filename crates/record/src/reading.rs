@@ -46,13 +46,13 @@ pub struct Reading {
     pub pressure: Option<Pressure>,
     /// Who had the processors since the look before; absent where none was taken at this reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub look: Option<ProcessorLook>,
+    pub look: Option<ProcessorSample>,
 }
 
 /// A look at who had this machine's processors. Not counters, but what came to them since the look before: processes
 /// come and go, and all of their counters would be many.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessorLook {
+pub struct ProcessorSample {
     /// Time since the look before, in milliseconds.
     pub over_ms: u64,
     /// Processor time of all programs, and of the kernel for them; interrupts are not in it.
@@ -98,7 +98,7 @@ pub struct QuotaPeriods {
 
 /// What a measurement did not have of a machine over a while, from counters at both ends of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Meanwhile {
+pub struct MachineShare {
     /// Who else had the processors; absent where their times could not be read.
     pub processors: Option<ProcessorShares>,
     /// Whether a processor was slowed for heat; absent where none counts it.

@@ -3,9 +3,9 @@
 
 mod impossible;
 mod measure;
-mod narrowed;
 mod sockets;
 mod value;
+mod window;
 
 use std::collections::BTreeSet;
 

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::NodeRole;
-use crate::journal::By;
-use crate::knob::{ChangeSet, SettingPlace, same_in};
+use crate::journal::RolledBackBy;
+use crate::knob::{ChangeSet, SettingId, same_in};
 
 /// The version of [`FleetChanges`], [`RolloutPlan`] and [`RolloutReport`] as JSON.
 pub const ROLLOUT_SCHEMA: u32 = 1;
@@ -117,7 +117,7 @@ pub struct NodeChanges {
     pub set: ChangeSet,
     /// Settings that are not as wanted and are left alone, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<(SettingPlace, String)>,
+    pub left_out: Vec<(SettingId, String)>,
 }
 
 /// What is to be done with the changes of many machines: all choices are made here, and none while it is carried out.
@@ -178,7 +178,7 @@ pub struct RolloutGuard {
 /// How a node stands to a rollout, by its own journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
-pub enum NodeStanding {
+pub enum NodeState {
     /// Nothing was changed in its name.
     Untouched,
     /// Changes were made, and wait to be confirmed.
@@ -203,7 +203,7 @@ pub enum NodeStanding {
 
 /// What a node tells of a rollout, from its journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeTold {
+pub struct NodeStatus {
     /// The rollout, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<RolloutName>,
@@ -211,7 +211,8 @@ pub struct NodeTold {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
     /// How it stands.
-    pub standing: NodeStanding,
+    #[serde(rename = "standing")]
+    pub node_state: NodeState,
     /// When the application was begun, in milliseconds since 1970 by the node's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_ms: Option<u64>,
@@ -226,20 +227,20 @@ pub struct NodeTold {
     pub is_watched: Option<bool>,
     /// Changes that were not made, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<(SettingPlace, String)>,
+    pub refused: Vec<(SettingId, String)>,
     /// Settings that were changed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<NodeSetting>,
     /// What else its journal has of the way there; absent where no application was begun, and where an agent of an
     /// earlier version told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<NodeCourse>,
+    pub course: Option<NodeTimeline>,
 }
 
 /// When an application went from state to state, as far as its journal says, and why it ended. Instants are in
 /// milliseconds since 1970 by the node's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeCourse {
+pub struct NodeTimeline {
     /// The wave in which it began, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<u32>,
@@ -258,7 +259,7 @@ pub struct NodeCourse {
     pub booted_ms: Option<u64>,
     /// Who took it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed_by: Option<By>,
+    pub closed_by: Option<RolledBackBy>,
     /// Why, where that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -273,7 +274,7 @@ pub struct NodeExtension {
     /// When; absent where the journal does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ms: Option<u64>,
-    /// To when, as of [`NodeCourse::until_ms`].
+    /// To when, as of [`NodeTimeline::until_ms`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
 }
@@ -291,7 +292,7 @@ pub struct NodeClock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSetting {
     /// Which.
-    pub place: SettingPlace,
+    pub place: SettingId,
     /// What it was.
     pub prior: String,
     /// What it was changed to.
@@ -311,7 +312,8 @@ pub struct RolloutReport {
     pub rollout: Option<RolloutName>,
     /// When the nodes were asked last, in milliseconds since 1970 by this machine's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_ms: Option<u64>,
+    #[serde(rename = "asked_ms")]
+    pub requested_ms: Option<u64>,
     /// Nodes, in the order of the fleet file.
     pub nodes: Vec<NodeReported>,
 }
@@ -329,14 +331,16 @@ pub struct NodeReported {
     pub rack: Option<String>,
     /// How it said last that it stands; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<NodeStanding>,
+    #[serde(rename = "standing")]
+    pub node_state: Option<NodeState>,
     /// Why it is not known, or not as it should be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// All that it told, where it was asked for that. Instants are by this machine's clock: those of the node's own,
     /// moved by what is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<NodeTold>,
+    #[serde(rename = "told")]
+    pub reported: Option<NodeStatus>,
     /// What is known of its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<NodeClock>,
@@ -351,8 +355,8 @@ impl NodeReported {
 
     /// What is known of its way, where it told of that.
     #[must_use]
-    pub fn course(&self) -> Option<&NodeCourse> {
-        self.told.as_ref()?.course.as_ref()
+    pub fn course(&self) -> Option<&NodeTimeline> {
+        self.reported.as_ref()?.course.as_ref()
     }
 }
 
@@ -378,14 +382,14 @@ fn moved(ms: u64, by_ms: i128) -> u64 {
     u64::try_from((i128::from(ms) + by_ms).max(0)).unwrap_or(u64::MAX)
 }
 
-impl NodeTold {
+impl NodeStatus {
     /// How a node stands to a rollout, or to none, of which it tells nothing else.
     #[must_use]
-    pub const fn of(rollout: Option<RolloutName>, standing: NodeStanding) -> NodeTold {
-        NodeTold {
+    pub const fn new(rollout: Option<RolloutName>, node_state: NodeState) -> NodeStatus {
+        NodeStatus {
             rollout,
             application: None,
-            standing,
+            node_state,
             began_ms: None,
             confirmed_ms: None,
             closed_ms: None,
@@ -413,39 +417,38 @@ impl NodeTold {
     /// tabs.
     #[must_use]
     pub fn others(&self) -> Vec<&NodeSetting> {
-        self.settings.iter().filter(|setting| setting.is_other(self.standing)).collect()
+        self.settings.iter().filter(|setting| setting.is_other(self.node_state)).collect()
     }
 }
 
 impl NodeSetting {
     /// What it has to be where its node stands so.
     #[must_use]
-    pub fn expected(&self, standing: NodeStanding) -> &str {
-        if standing.is_as_before() { &self.prior } else { &self.new }
+    pub fn expected(&self, node_state: NodeState) -> &str {
+        if node_state.is_as_before() { &self.prior } else { &self.new }
     }
 
     /// Whether it is something else, as far as a node that stands so says what it has to be.
     #[must_use]
-    pub fn is_other(&self, standing: NodeStanding) -> bool {
-        let is_judged =
-            matches!(standing, NodeStanding::Confirmed | NodeStanding::Restored | NodeStanding::Pending { .. });
-        let is_expected = |now: &String| same_in(&self.place.knob, now, self.expected(standing));
+    pub fn is_other(&self, node_state: NodeState) -> bool {
+        let is_judged = matches!(node_state, NodeState::Confirmed | NodeState::Restored | NodeState::Pending { .. });
+        let is_expected = |now: &String| same_in(&self.place.knob, now, self.expected(node_state));
         is_judged && !self.now.as_ref().is_some_and(is_expected)
     }
 }
 
-impl NodeStanding {
+impl NodeState {
     /// Whether no setting is as the rollout wanted it, and none will be: a node that was never touched, was taken back
     /// whole, or has booted.
     #[must_use]
     pub const fn is_as_before(self) -> bool {
-        matches!(self, NodeStanding::Untouched | NodeStanding::Restored | NodeStanding::Rebooted)
+        matches!(self, NodeState::Untouched | NodeState::Restored | NodeState::Rebooted)
     }
 
     /// Whether it can be confirmed.
     #[must_use]
     pub const fn is_whole(self) -> bool {
-        matches!(self, NodeStanding::Pending { is_whole: true, .. })
+        matches!(self, NodeState::Pending { is_whole: true, .. })
     }
 }
 
@@ -489,10 +492,10 @@ mod tests {
             ("net.ipv4.tcp_rmem", "4096 131072 6291456", "4096\t131072\t6291456", false),
             ("net.ipv4.tcp_rmem", "4096 131072 6291456", "4096\t131072\t4194304", true),
         ] {
-            let place = SettingPlace { knob: knob.to_owned(), device: None, space: Space::Host };
+            let place = SettingId { knob: knob.to_owned(), device: None, space: Space::Host };
             let [prior, new, now] = ["other", new, now].map(str::to_owned);
             let setting = NodeSetting { place, prior, new, now: Some(now) };
-            assert_eq!(setting.is_other(NodeStanding::Confirmed), is_other, "{setting:?}");
+            assert_eq!(setting.is_other(NodeState::Confirmed), is_other, "{setting:?}");
         }
     }
 
@@ -511,19 +514,19 @@ mod tests {
     fn instants_go_to_another_clock_and_back_all_of_them_and_none_below_1970() {
         let clock = NodeClock { ahead_ns: 3_600_000_000_000, bound_ns: 1_000_000 };
         let extension = NodeExtension { at_ms: Some(4_000_003), until_ms: Some(4_000_004) };
-        let course = NodeCourse {
+        let course = NodeTimeline {
             made_ms: Some(4_000_001),
             until_ms: Some(4_000_002),
             extended: vec![extension],
             booted_ms: Some(4_000_005),
-            ..NodeCourse::default()
+            ..NodeTimeline::default()
         };
-        let own = NodeTold {
+        let own = NodeStatus {
             began_ms: Some(4_000_000),
             confirmed_ms: Some(4_000_006),
             closed_ms: Some(4_000_007),
             course: Some(course),
-            ..NodeTold::of(None, NodeStanding::Confirmed)
+            ..NodeStatus::new(None, NodeState::Confirmed)
         };
         let mut here = own.clone();
         here.put_on(|ms| clock.here_ms(ms));
@@ -541,54 +544,53 @@ mod tests {
     #[test]
     fn what_an_earlier_version_told_has_no_course() {
         let text = r#"{"rollout":"r0000000000000007n2","standing":{"state":"confirmed"},"began_ms":1}"#;
-        let told: NodeTold = serde_json::from_str(text).unwrap();
-        assert_eq!((told.began_ms, told.course.clone()), (Some(1), None));
-        assert_eq!(serde_json::to_string(&told).unwrap(), text);
-        let course: NodeCourse = serde_json::from_str("{}").unwrap();
-        assert_eq!(course, NodeCourse::default());
+        let reported: NodeStatus = serde_json::from_str(text).unwrap();
+        assert_eq!((reported.began_ms, reported.course.clone()), (Some(1), None));
+        assert_eq!(serde_json::to_string(&reported).unwrap(), text);
+        let course: NodeTimeline = serde_json::from_str("{}").unwrap();
+        assert_eq!(course, NodeTimeline::default());
     }
 
     #[test]
     fn a_setting_is_another_where_it_is_not_what_its_journal_says() {
-        let place =
-            SettingPlace { knob: "net.ipv4.tcp_rmem".to_owned(), device: None, space: crate::knob::Space::Host };
+        let place = SettingId { knob: "net.ipv4.tcp_rmem".to_owned(), device: None, space: crate::knob::Space::Host };
         let setting = |now: Option<&str>| NodeSetting {
             place: place.clone(),
             prior: "4096\t131072".to_owned(),
             new: "4096 262144".to_owned(),
             now: now.map(str::to_owned),
         };
-        let pending = NodeStanding::Pending { left_ms: 1, is_whole: true };
-        for (now, standing, is_other) in [
-            (Some("4096\t262144"), NodeStanding::Confirmed, false),
-            (Some("4096\t262144"), NodeStanding::Restored, true),
-            (Some("4096 131072"), NodeStanding::Restored, false),
+        let pending = NodeState::Pending { left_ms: 1, is_whole: true };
+        for (now, node_state, is_other) in [
+            (Some("4096\t262144"), NodeState::Confirmed, false),
+            (Some("4096\t262144"), NodeState::Restored, true),
+            (Some("4096 131072"), NodeState::Restored, false),
             (Some("4096 131072"), pending, true),
             (None, pending, true),
-            (Some("1"), NodeStanding::Rebooted, false),
-            (Some("1"), NodeStanding::Untouched, false),
-            (Some("1"), NodeStanding::Left { settings: 1 }, false),
+            (Some("1"), NodeState::Rebooted, false),
+            (Some("1"), NodeState::Untouched, false),
+            (Some("1"), NodeState::Left { settings: 1 }, false),
         ] {
-            let told = NodeTold { settings: vec![setting(now)], ..NodeTold::of(None, standing) };
-            assert_eq!(told.others().len(), usize::from(is_other), "{now:?} {standing:?}");
+            let reported = NodeStatus { settings: vec![setting(now)], ..NodeStatus::new(None, node_state) };
+            assert_eq!(reported.others().len(), usize::from(is_other), "{now:?} {node_state:?}");
         }
     }
 
     #[test]
     fn only_what_will_not_change_again_is_as_before() {
-        let pending = |is_whole| NodeStanding::Pending { left_ms: 1, is_whole };
-        for (standing, as_before, whole) in [
-            (NodeStanding::Untouched, true, false),
+        let pending = |is_whole| NodeState::Pending { left_ms: 1, is_whole };
+        for (node_state, as_before, whole) in [
+            (NodeState::Untouched, true, false),
             (pending(true), false, true),
             (pending(false), false, false),
-            (NodeStanding::Confirmed, false, false),
-            (NodeStanding::Restored, true, false),
-            (NodeStanding::Left { settings: 1 }, false, false),
-            (NodeStanding::Rebooted, true, false),
+            (NodeState::Confirmed, false, false),
+            (NodeState::Restored, true, false),
+            (NodeState::Left { settings: 1 }, false, false),
+            (NodeState::Rebooted, true, false),
         ] {
-            assert_eq!((standing.is_as_before(), standing.is_whole()), (as_before, whole), "{standing:?}");
-            let text = serde_json::to_string(&standing).unwrap();
-            assert_eq!(serde_json::from_str::<NodeStanding>(&text).unwrap(), standing, "{text}");
+            assert_eq!((node_state.is_as_before(), node_state.is_whole()), (as_before, whole), "{node_state:?}");
+            let text = serde_json::to_string(&node_state).unwrap();
+            assert_eq!(serde_json::from_str::<NodeState>(&text).unwrap(), node_state, "{text}");
         }
     }
 }

@@ -16,32 +16,32 @@
 use core::net::IpAddr;
 use std::fmt;
 
-pub use beside::BesideRow;
+pub use failure_kind::{FailureKind, is_answer, is_throttling};
 pub use in_flight::{InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, coarse};
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
-pub use joined::{in_a_row, side_by_side};
-pub use kind::{FailureKind, is_answer, is_throttling};
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
-pub use resolved::{Resolved, SearchLimits, series};
+pub use merge::{in_sequence, side_by_side};
+pub use outside_intervals::OutsideRow;
+pub use point_sizes::PointSizes;
+pub use resolved::{DefaultSearchLimits, Resolved, series};
 use serde::{Deserialize, Serialize};
-pub use size::PointSizes;
 
 use crate::canary::AbortRules;
 pub use crate::load::TargetKind;
 use crate::load::{ErrorLimit, HostSelect, Lookup, Payload, Spacing, Unique, Workload, Write};
+pub use crate::maybe_known::MaybeKnown;
 pub use crate::op::{Op, UnknownOp};
 use crate::slo::Slo;
 use crate::units::{Rate, count};
-pub use crate::worded::Worded;
 
-mod beside;
+pub mod failure_kind;
 mod in_flight;
 mod interval;
-mod joined;
-pub mod kind;
 mod manifest;
+mod merge;
+mod outside_intervals;
+mod point_sizes;
 mod resolved;
-mod size;
 
 /// Version of the folder's schema. Readers refuse a larger one.
 pub const SCHEMA: u32 = 3;
@@ -52,7 +52,7 @@ pub const POINTS_MAX: usize = 4096;
 /// Bytes of `intervals.jsonl` that a run aims to stay below, by lengthening its intervals.
 pub const INTERVALS_BYTES_MAX: u64 = 256 << 20;
 
-/// What the user asked for, defaults filled in, as readers are told it: [`LoadRequest::of`] makes it of a load, and it
+/// What the user asked for, defaults filled in, as readers are told it: [`LoadRequest::new`] makes it of a load, and it
 /// is written alone where nothing else is known of one. Holds no credential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadRequest {
@@ -85,7 +85,7 @@ pub struct LoadRequest {
     /// Key prefix below which the run writes.
     pub prefix: String,
     /// `signed`, `unsigned`, `streaming`, `streaming-trailer` or `unsigned-trailer`.
-    pub payload: Worded<Payload>,
+    pub payload: MaybeKnown<Payload>,
     /// Length of a part of multipart uploads, in bytes; absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_bytes: Option<u64>,
@@ -94,18 +94,18 @@ pub struct LoadRequest {
     pub part_concurrent: Option<u32>,
     /// `multipart` where objects to read or to delete were written so beforehand; absent for `put`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<Worded<Write>>,
+    pub write: Option<MaybeKnown<Write>>,
     /// `tail` or `full`: how bodies differ from each other.
-    pub unique: Worded<Unique>,
+    pub unique: MaybeKnown<Unique>,
     /// Whether bodies read are compared with what was written.
     pub verify: bool,
     /// Length of a range read, in bytes; absent where whole objects are read.
     pub range_bytes: Option<u64>,
     /// The cap on the load: requests (`500/s`) or body bytes (`209715200B/s`) per second.
-    pub max_rate: Option<Worded<Rate>>,
+    pub max_rate: Option<MaybeKnown<Rate>>,
     /// How requests are spaced in an open loop, `constant` or `poisson`; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Worded<Spacing>>,
+    pub arrivals: Option<MaybeKnown<Spacing>>,
     /// Bounds on the canary that end the run; absent without a canary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort_if: Option<AbortRules>,
@@ -117,12 +117,12 @@ pub struct LoadRequest {
     pub retries: u32,
     /// Failed requests (`100`) or their share (`1%`) from which the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_limit: Option<Worded<ErrorLimit>>,
+    pub error_limit: Option<MaybeKnown<ErrorLimit>>,
     /// `round-robin` or `least-outstanding`.
-    pub host_select: Worded<HostSelect>,
+    pub host_select: MaybeKnown<HostSelect>,
     /// Local addresses that connections were made from in turn; empty where the routes gave one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<Worded<IpAddr>>,
+    pub sources: Vec<MaybeKnown<IpAddr>>,
     /// Whether objects were left at the target.
     pub noclear: bool,
     /// Whether objects already at the target were read, in place of objects of the run.
@@ -175,9 +175,9 @@ pub struct RateSearchSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesSpec {
     /// As in [`PointSpec`].
-    pub workload: Worded<Workload>,
+    pub workload: MaybeKnown<Workload>,
     /// As in [`PointSpec`].
-    pub size: Worded<PointSizes>,
+    pub size: MaybeKnown<PointSizes>,
     /// As in [`PointSpec`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
@@ -187,9 +187,9 @@ pub struct SeriesSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpec {
     /// `get`, `put`, `stat`, `delete`, `list`, `multipart`, or `mixed get=45,put=15,…`.
-    pub workload: Worded<Workload>,
+    pub workload: MaybeKnown<Workload>,
     /// Object size or distribution, as the user wrote it.
-    pub size: Worded<PointSizes>,
+    pub size: MaybeKnown<PointSizes>,
     /// Requests kept in flight over all hosts, by all clients together; in an open loop, the most.
     pub concurrency: u32,
     /// Requests due per second from all clients together, whatever becomes of those before; absent in a closed loop.
@@ -219,14 +219,14 @@ impl fmt::Display for PointSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// `s3` for `--host`, `embedded` or `null`.
-    pub kind: Worded<TargetKind>,
+    pub kind: MaybeKnown<TargetKind>,
     /// `host:port` of each host, in the order of the host numbers in [`IntervalRow`]; followed by the address in
     /// brackets where several addresses of one name were loaded.
     pub hosts: Vec<String>,
     /// The `Server` header of the first reply, where there was one.
     pub server: Option<String>,
     /// `path` or `host`.
-    pub lookup: Worded<Lookup>,
+    pub lookup: MaybeKnown<Lookup>,
     /// Region in signatures.
     pub region: String,
     /// Whether the target's processes run on this machine and share its processors.
@@ -270,7 +270,8 @@ pub struct ObjectsWritten {
     /// Milliseconds since the run began, when that had ended.
     pub at_ms: u64,
     /// The requests that wrote them.
-    pub beside: Vec<BesideRow>,
+    #[serde(rename = "beside")]
+    pub alongside: Vec<OutsideRow>,
 }
 
 /// The search of a series has come to its end.
@@ -361,7 +362,8 @@ pub struct PointEnd {
     /// Requests of the point that are in none of its intervals; of a client that was lost, it is not known. Absent in
     /// folders of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Vec<BesideRow>>,
+    #[serde(rename = "beside")]
+    pub alongside: Option<Vec<OutsideRow>>,
     /// Requests that were in flight when its last interval ended and did not end well in the time for which they were
     /// waited for; empty where all did. Absent in folders of versions that did not wait for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -404,8 +406,8 @@ mod tests {
             at_ms: 12,
             purpose: Purpose::Measure,
             spec: PointSpec {
-                workload: Worded::read("get"),
-                size: Worded::read("4MiB"),
+                workload: MaybeKnown::read("get"),
+                size: MaybeKnown::read("4MiB"),
                 concurrency: 16,
                 rate_per_s: None,
                 clients: None,

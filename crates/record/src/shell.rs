@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::shown::in_line;
+use crate::sanitize::in_line;
 
 /// A value.
 #[must_use]

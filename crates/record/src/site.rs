@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 mod control_plane;
 mod kubernetes;
 pub use control_plane::{Applier, ClusterDns, ControlPlane};
-pub use kubernetes::{Bgp, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, PodLoad, Prefix, Provisioner, address_of};
+pub use kubernetes::{Bgp, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, PodLoad, Prefix, Provisioner, parse_ipv4};
 
 /// The version of [`Site`] as JSON.
 pub const SITE_SCHEMA: u32 = 1;
@@ -529,8 +529,9 @@ impl Site {
     #[must_use]
     pub fn is_assumed(&self, path: &str) -> bool {
         if path.contains('*') {
-            let meet =
-                |known: &String| known.split('.').zip(path.split('.')).all(|(k, asked)| asked == "*" || k == asked);
+            let meet = |known: &String| {
+                known.split('.').zip(path.split('.')).all(|(k, requested)| requested == "*" || k == requested)
+            };
             return self.assumed.keys().any(meet);
         }
         // Sites of many kinds have hundreds of assumed values, and explanations ask for thousands.

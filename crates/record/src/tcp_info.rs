@@ -67,7 +67,7 @@ impl InfoField {
 
     /// Its value; 0 where the kernel does not tell it.
     #[must_use]
-    pub fn of(self, info: &[u8]) -> u64 {
+    pub fn read_from(self, info: &[u8]) -> u64 {
         let Some(bytes) = info.get(self.at..self.at + self.bytes) else { return 0 };
         match (<[u8; 4]>::try_from(bytes), <[u8; 8]>::try_from(bytes)) {
             (Ok(word), _) => u64::from(u32::from_ne_bytes(word)),
@@ -90,7 +90,7 @@ mod tests {
         for length in 0..=info.len() {
             for field in WATCHED_FIELDS {
                 let expected = if field.is_in(length) { [0x1_u64, 0x1_0000_0001][field.bytes / 8] } else { 0 };
-                assert_eq!(field.of(&info[..length]), expected, "{field:?} of {length} bytes");
+                assert_eq!(field.read_from(&info[..length]), expected, "{field:?} of {length} bytes");
             }
         }
     }

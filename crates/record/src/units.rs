@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 mod dates;
+mod parse;
 mod shares;
-mod typed;
 mod unit;
 
 pub use dates::utc;
-pub use shares::share_of;
-pub use typed::{bits_meant, decimal};
+pub use parse::{bits_meant, decimal};
+pub use shares::share_in_words;
 pub use unit::Unit;
 
 /// A quantity that could not be read: quotes the input and names the form that would be right.

@@ -5,7 +5,7 @@ use linerate_record::site::GitFolder;
 use crate::deployment::Deployment;
 use crate::file::RenderedFile;
 use crate::kustomization::{folders, kustomization};
-use crate::names::label_of;
+use crate::object_names::dns_label;
 use crate::storage::{CLASSES, parts};
 use crate::yaml::{CommentedEntry, Tree, file, list, map, set};
 
@@ -110,7 +110,7 @@ fn application(deployment: &Deployment<'_>, git: &GitFolder, source: &Source<'_>
     if source.only.as_deref().is_some_and(|only| !only.starts_with(CLASSES)) {
         spec.push(ignored());
     }
-    let name = format!("{}-{}", label_of(&deployment.site.name, SITE_BYTES_MAX), source.name);
+    let name = format!("{}-{}", dns_label(&deployment.site.name, SITE_BYTES_MAX), source.name);
     of_kind(git, &name, Some(map(annotations)), map(spec))
 }
 
@@ -211,6 +211,6 @@ fn root(deployment: &Deployment<'_>, git: &GitFolder) -> String {
                 for a wave only if it knows the health of an Application, which since 1.8 it does not of itself: set \
                 resource.customizations.health.argoproj.io_Application in argocd-cm, as its page on resource health \
                 has it. Without that, all waves begin at once, and retries do the rest.";
-    let name = label_of(&deployment.site.name, SITE_BYTES_MAX);
+    let name = dns_label(&deployment.site.name, SITE_BYTES_MAX);
     file(&deployment.head(head), &[of_kind(git, &name, None, spec)])
 }

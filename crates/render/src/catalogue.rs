@@ -1,12 +1,12 @@
 //! What the catalogue of settings advises for machines and components of Kubernetes, with what source 000 sets beside
 //! it.
 
-use linerate_record::knob::{Locator, SettingPlace, Space};
+use linerate_record::knob::{Locator, SettingId, Space};
 use linerate_record::site::{NodeGroup, Site};
 use linerate_settings::knobs::{KNOBS, KnobRow, advise, find};
 use linerate_settings::profiles::{self, Value};
 
-use crate::expected::machine_of;
+use crate::expected_machine::expected_machine_for;
 
 /// The profile of storage nodes.
 pub(crate) const PROFILE: &str = "s3-storage-node";
@@ -42,15 +42,15 @@ pub(crate) fn settings(site: &Site, group: &NodeGroup, component: &str) -> Vec<C
         Locator::Component { component: name, .. } => name == component,
         _ => false,
     };
-    KNOBS.iter().filter(of_component).filter_map(|row| setting_of(site, group, row)).collect()
+    KNOBS.iter().filter(of_component).filter_map(|row| component_setting(site, group, row)).collect()
 }
 
 /// What is advised for a knob.
 pub(crate) fn setting(site: &Site, group: &NodeGroup, knob: &str) -> Option<ComponentSetting> {
-    setting_of(site, group, find(knob)?)
+    component_setting(site, group, find(knob)?)
 }
 
-fn setting_of(site: &Site, group: &NodeGroup, row: &KnobRow) -> Option<ComponentSetting> {
+fn component_setting(site: &Site, group: &NodeGroup, row: &KnobRow) -> Option<ComponentSetting> {
     let (Locator::Component { key, .. } | Locator::MountOption { option: key, .. }) = row.knob.locator else {
         return None;
     };
@@ -60,8 +60,8 @@ fn setting_of(site: &Site, group: &NodeGroup, row: &KnobRow) -> Option<Component
 
 /// A value and its reason, as the row advises them.
 pub(crate) fn advised(site: &Site, group: &NodeGroup, row: &KnobRow) -> Option<(String, String)> {
-    let place = SettingPlace { knob: row.knob.id.to_owned(), device: None, space: Space::Host };
-    let advice = advise(row, &machine_of(group), site, &place)?;
+    let place = SettingId { knob: row.knob.id.to_owned(), device: None, space: Space::Host };
+    let advice = advise(row, &expected_machine_for(group), site, &place)?;
     Some((advice.value, advice.why))
 }
 

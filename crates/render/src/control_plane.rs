@@ -1,12 +1,12 @@
 //! The control plane: what kubeadm reads on each machine, and the way from each machine to an API server.
 
-mod balancer;
+mod haproxy;
 mod kubeadm;
 mod kubelet;
 
 use linerate_record::site::{ControlPlane, NodeGroup};
 
-use crate::api_server::LOCAL;
+use crate::api_server_route::LOCAL;
 use crate::deployment::Deployment;
 use crate::file::RenderedFile;
 use crate::yaml::{Tree, list, map, set, unmarked};
@@ -29,7 +29,7 @@ struct DescribedPlane<'d> {
 pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let described = deployment.kubernetes.control_plane.as_ref().zip(deployment.site.groups.first());
     let Some((plane, group)) = described else { return Vec::new() };
-    let of = DescribedPlane { deployment, plane, group };
+    let described_plane = DescribedPlane { deployment, plane, group };
     let written = |path: String, head: &str, documents: &[Tree]| {
         RenderedFile::new(format!("control-plane/{path}"), unmarked(&deployment.head(head), documents))
     };
@@ -37,17 +37,25 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
         "For {SCHEDULER} of each machine of the control plane, before kubeadm. A file, because the scheduler ignores \
          flags of its client where it reads one."
     );
-    let mut files = vec![written("scheduler.yaml".to_owned(), &head, &[kubeadm::scheduler(of)])];
+    let mut files = vec![written("scheduler.yaml".to_owned(), &head, &[kubeadm::scheduler(described_plane)])];
     for (i, host) in plane.hosts.iter().enumerate() {
         files.push(match i {
-            0 => written(format!("init-{host}.yaml"), &begin(of, host), &kubeadm::first(of, host)),
-            _ => written(format!("join-{host}.yaml"), &join(of, host), &[kubeadm::join(host_endpoint(of, host), &[])]),
+            0 => written(
+                format!("init-{host}.yaml"),
+                &begin(described_plane, host),
+                &kubeadm::first(described_plane, host),
+            ),
+            _ => written(
+                format!("join-{host}.yaml"),
+                &join(described_plane, host),
+                &[kubeadm::join(host_endpoint(described_plane, host), &[])],
+            ),
         });
     }
     for kind in deployment.site.groups.iter().filter(|group| group.count > 0) {
-        files.extend(of_kind(of, kind, &written));
+        files.extend(of_kind(described_plane, kind, &written));
     }
-    files.extend(balancer::files(deployment));
+    files.extend(haproxy::files(deployment));
     files
 }
 
@@ -118,7 +126,7 @@ fn of_kind(
 
 /// Names and addresses under which an API server is asked, beside its own.
 fn names(of: DescribedPlane<'_>) -> Tree {
-    let asked = of.deployment.api.host;
-    let local = (asked != LOCAL).then_some(LOCAL);
-    list(of.plane.hosts.iter().map(String::as_str).chain([asked]).chain(local))
+    let requested = of.deployment.api.host;
+    let local = (requested != LOCAL).then_some(LOCAL);
+    list(of.plane.hosts.iter().map(String::as_str).chain([requested]).chain(local))
 }

@@ -1,14 +1,14 @@
 //! What is deployed: the site's Kubernetes with all that files need of it, and each pool's nodes in their order.
 
-use linerate_model::layout::tolerance::tolerances;
+use linerate_model::layout::failure_tolerance::tolerances;
 use linerate_model::layout::{Geometry, Pool, pools};
 use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Provisioner, Site};
 
-use crate::api_server::{ApiServerWay, way};
-use crate::fault::{RenderError, RenderFault};
-use crate::lacking::{lacking, unrendered};
-use crate::placement::{NoPlacement, RackPlacement, place};
-use crate::variant::{EntryVariant, WeighedVariant};
+use crate::api_server_route::{ApiServerWay, way};
+use crate::entry_variant::{EntryVariant, WeighedVariant};
+use crate::error::{RenderError, RenderProblem};
+use crate::rack_placement::{PlacementError, RackPlacement, place};
+use crate::requirements::{requirements, unrendered};
 
 /// All that the files of a site rest on.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct DeployedPool<'s> {
 
 /// What is asked for beside the site.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RenderWishes<'w> {
+pub(crate) struct RenderOptions<'w> {
     /// The site as it is stated, before the variant.
     pub(crate) stated: &'w Site,
     pub(crate) replaced: &'w [(String, String)],
@@ -65,14 +65,14 @@ pub(crate) struct RenderWishes<'w> {
 pub(crate) fn deployment<'s>(
     site: &'s Site,
     variant: EntryVariant,
-    wishes: RenderWishes<'_>,
+    wishes: RenderOptions<'_>,
 ) -> Result<Deployment<'s>, RenderError> {
     let name = match site.engine.product {
         Product::Minio => "minio",
         Product::Rustfs => "rustfs",
         Product::CephRgw | Product::Garage => {
             let advice = "write minio or rustfs: other engines are not rendered";
-            return Err(RenderError::Site(vec![RenderFault::new(
+            return Err(RenderError::Site(vec![RenderProblem::new(
                 "engine.product",
                 "an engine that is not rendered",
                 advice,
@@ -81,11 +81,11 @@ pub(crate) fn deployment<'s>(
     };
     let Some(kubernetes) = &site.kubernetes else {
         let advice = "add \"kubernetes:\" with names and addresses; `linerate plan --example` shows its keys";
-        return Err(RenderError::Site(vec![RenderFault::new("kubernetes", "a site without \"kubernetes\"", advice)]));
+        return Err(RenderError::Site(vec![RenderProblem::new("kubernetes", "a site without \"kubernetes\"", advice)]));
     };
     let all = pools(site).map_err(linerate_model::error::ModelError::from)?;
     let (reads, writes) = tolerances(site.engine.product, &all);
-    let mut faults = lacking(site, kubernetes, variant);
+    let mut faults = requirements(site, kubernetes, variant);
     faults.extend(unrendered(wishes.stated, site, variant));
     let mut deployed = Vec::new();
     for (i, pool) in all.iter().enumerate() {
@@ -117,7 +117,7 @@ pub(crate) fn deployment<'s>(
 }
 
 /// The machines of a kind of nodes.
-pub(crate) fn hosts_of<'k>(kubernetes: &'k Kubernetes, group: &NodeGroup) -> Option<&'k Hosts> {
+pub(crate) fn hosts_for_group<'k>(kubernetes: &'k Kubernetes, group: &NodeGroup) -> Option<&'k Hosts> {
     kubernetes.hosts.iter().find(|hosts| hosts.kind == group.name)
 }
 
@@ -126,24 +126,24 @@ fn deployed_pool<'s>(
     kubernetes: &'s Kubernetes,
     pool: &Pool,
     set: String,
-) -> Result<DeployedPool<'s>, RenderFault> {
+) -> Result<DeployedPool<'s>, RenderProblem> {
     let group = &site.groups[pool.groups[0]];
     let Geometry { shards, parity, sets, .. } = pool.geometry;
     // A provisioner makes volumes wherever a pod is scheduled: there is no order that could be held.
     let racks = if kubernetes.provisioner.is_some() { vec![pool.racks.iter().sum()] } else { pool.racks.clone() };
     let placement = place(&racks, shards, sets, parity).map_err(|error| unplaced(group, shards, error))?;
-    let Some(Hosts { names, mounts, .. }) = hosts_of(kubernetes, group) else {
+    let Some(Hosts { names, mounts, .. }) = hosts_for_group(kubernetes, group) else {
         let what = format!("kubernetes without \"hosts\" of {:?}", group.name);
         let advice = "add \"hosts: …\": names of the machines, and folders of their drives";
-        return Err(RenderFault::new("kubernetes.hosts", what, advice));
+        return Err(RenderProblem::new("kubernetes.hosts", what, advice));
     };
     let machines = placement.node_of.iter().filter_map(|&node| names.get(node as usize)).cloned().collect();
     let (geometry, racks, provisioner) = (pool.geometry, racks.len(), kubernetes.provisioner);
     Ok(DeployedPool { group, geometry, racks, placement, machines, mounts, set, provisioner })
 }
 
-fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> RenderFault {
-    let NoPlacement { share, is_certain } = error;
+fn unplaced(group: &NodeGroup, set_drives: u32, error: PlacementError) -> RenderProblem {
+    let PlacementError { share, is_certain } = error;
     let what = format!(
         "{} racks, of which one would hold {} of the {set_drives} shards of a set that may lose {}",
         group.racks, share.most, share.parity
@@ -153,7 +153,7 @@ fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> RenderFau
     } else {
         "no order was found: use racks of equal size, sets that divide the nodes, or more parity"
     };
-    RenderFault::new(format!("nodes.{}.racks", group.name), what, advice)
+    RenderProblem::new(format!("nodes.{}.racks", group.name), what, advice)
 }
 
 /// The StatefulSet of a pool, counted from 0. The first keeps its name when others are added: volumes have it in
@@ -165,7 +165,7 @@ fn set_name(name: &str, i: usize) -> String {
 /// Refuses to replace a machine that no volume is bound to.
 fn require_bound(kubernetes: &Kubernetes, replaced: &[(String, String)]) -> Result<(), RenderError> {
     match (kubernetes.provisioner, replaced.first()) {
-        (Some(_), Some((old, new))) => Err(RenderError::Asked(format!(
+        (Some(_), Some((old, new))) => Err(RenderError::Requested(format!(
             "--replace {old}={new}: kubernetes.provisioner makes volumes wherever a pod is scheduled, and no file \
              binds one to {old}; write {new} for {old} in kubernetes.hosts, and delete the claims of its pod"
         ))),
@@ -175,13 +175,13 @@ fn require_bound(kubernetes: &Kubernetes, replaced: &[(String, String)]) -> Resu
 
 /// Puts a machine in another one's place, and leaves all others where they are.
 fn replace(pools: &mut [DeployedPool<'_>], replaced: &[(String, String)]) -> Result<(), RenderError> {
-    let asked = |text: String| Err(RenderError::Asked(text));
+    let requested = |text: String| Err(RenderError::Requested(text));
     for (old, new) in replaced {
         if pools.iter().flat_map(|pool| &pool.machines).any(|machine| machine == new) {
-            return asked(format!("--replace {old}={new}: {new} is a node already"));
+            return requested(format!("--replace {old}={new}: {new} is a node already"));
         }
         let Some(machine) = pools.iter_mut().flat_map(|pool| &mut pool.machines).find(|machine| *machine == old) else {
-            return asked(format!("--replace {old}={new}: no node {old} among kubernetes.hosts"));
+            return requested(format!("--replace {old}={new}: no node {old} among kubernetes.hosts"));
         };
         machine.clone_from(new);
     }

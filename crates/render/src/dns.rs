@@ -5,7 +5,7 @@ mod coredns;
 
 use linerate_record::site::{ClusterDns, NodeGroup};
 
-use crate::api_server::dns_address;
+use crate::api_server_route::dns_address;
 use crate::catalogue::setting;
 use crate::deployment::{Deployment, pods_per_node};
 use crate::file::RenderedFile;
@@ -37,7 +37,7 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let (Some((dns, group)), Some(address)) = (described, dns_address(deployment.kubernetes)) else {
         return Vec::new();
     };
-    let of = DescribedDns { deployment, dns, group };
+    let described_dns = DescribedDns { deployment, dns, group };
     let written = |name: &str, head: &str, documents: &[Tree]| {
         RenderedFile::new(format!("dns/{name}.yaml"), file(&deployment.head(head), documents))
     };
@@ -47,15 +47,15 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
         Cilium, which serves it with localRedirectPolicies.enabled (cilium/values.yaml). Where a node's cache is not \
                        ready, CoreDNS answers.";
     vec![
-        written("coredns", of_server, &coredns::documents(of, &address)),
-        written("node-cache", of_cache, &cache::documents(of, &address)),
+        written("coredns", of_server, &coredns::documents(described_dns, &address)),
+        written("node-cache", of_cache, &cache::documents(described_dns, &address)),
         written("redirect", of_redirect, &[cache::redirect()]),
     ]
 }
 
 /// What caches are told beside their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Staleness {
+enum CacheTimes {
     /// Old answers are given at once, and renewed meanwhile.
     Immediate,
     /// They are given only when nobody answers.
@@ -83,13 +83,13 @@ impl DescribedDns<'_> {
     }
 
     /// The plugin's lines.
-    fn cache(&self, staleness: Staleness) -> String {
+    fn cache(&self, staleness: CacheTimes) -> String {
         let value = |knob| self.advised(knob).map(|(value, _)| value).unwrap_or_default();
         let stale = value("dns.serve_stale");
         let duration = stale.split(' ').next().unwrap_or_default();
         let stale = match staleness {
-            Staleness::Immediate => stale.clone(),
-            Staleness::Verify => format!("{duration} verify"),
+            CacheTimes::Immediate => stale.clone(),
+            CacheTimes::Verify => format!("{duration} verify"),
         };
         format!(
             "    cache {{\n        success {} {SUCCESS_S}\n        denial {} {DENIAL_S}\n        prefetch {}\n        \

@@ -1,17 +1,17 @@
 //! Settings of the machines, as files of the tools that keep them over a boot.
 
-mod applier;
 mod mounts;
+mod settings_daemonset;
 
-use linerate_record::knob::{Change, DeviceClass, Locator, Scope, SettingPlace, Space};
+use linerate_record::knob::{Change, DeviceClass, Locator, Scope, SettingId, Space};
 use linerate_record::site::{NodeGroup, Site};
-use linerate_settings::changes::change;
+use linerate_settings::change_plan::change;
 use linerate_settings::export::{LocatedChange, Reasons, sysctl_d, tmpfiles_d, tuned, udev};
 use linerate_settings::knobs::advise;
 
 use crate::catalogue::{PROFILE, of_profile, source};
 use crate::deployment::Deployment;
-use crate::expected::machine_of;
+use crate::expected_machine::expected_machine_for;
 use crate::file::RenderedFile;
 use crate::sysctls::{WHY_NOT_OF_PODS, reach};
 use crate::yaml::comment;
@@ -32,7 +32,7 @@ const TUNED: Format = ("tuned.conf", "/etc/tuned/linerate/tuned.conf", tuned);
 pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let groups = deployment.site.groups.iter().filter(|group| group.count > 0);
     let of_kind = |group| [of_group(deployment, group), mounts::files(deployment, group)].concat();
-    groups.flat_map(of_kind).chain(applier::files(deployment)).collect()
+    groups.flat_map(of_kind).chain(settings_daemonset::files(deployment)).collect()
 }
 
 fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile> {
@@ -55,12 +55,12 @@ fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile>
         if all.iter().any(|(change, _)| change.scope == Scope::NetworkNamespace) {
             comment(WHY_NOT_OF_PODS, 0, &mut text);
         }
-        let settings = format(PROFILE, all, Reasons::Told).replace("by linerate tune export", "by linerate render");
+        let settings = format(PROFILE, all, Reasons::Reported).replace("by linerate tune export", "by linerate render");
         text.push_str(&in_other_files(settings, deployment, group));
         RenderedFile::new(format!("hosts/{}/{name}", group.name), text)
     };
     let of_format = |i: usize| {
-        let is_of = |one: &&LocatedChange<'_>| format_of(one) == i;
+        let is_of = |one: &&LocatedChange<'_>| first_format(one) == i;
         all.iter().filter(is_of).copied().collect::<Vec<_>>()
     };
     let each = FORMATS.into_iter().enumerate().map(|(i, format)| file(format, &of_format(i)));
@@ -77,7 +77,7 @@ fn in_other_files(settings: String, deployment: &Deployment<'_>, group: &NodeGro
 }
 
 /// The first format that has words for a change, or the last.
-fn format_of(one: &LocatedChange<'_>) -> usize {
+fn first_format(one: &LocatedChange<'_>) -> usize {
     let has_words = |format: &Format| !(format.2)(PROFILE, &[*one], Reasons::Left).contains("# left out: ");
     FORMATS.iter().position(has_words).unwrap_or(FORMATS.len() - 1)
 }
@@ -85,9 +85,9 @@ fn format_of(one: &LocatedChange<'_>) -> usize {
 /// What the catalogue advises for a kind of nodes, of what needs no look at a machine.
 fn advised(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<(Change, Locator)> {
     let site = deployment.site;
-    let machine = machine_of(group);
+    let machine = expected_machine_for(group);
     let places = of_profile().flat_map(|row| {
-        let place = |device| SettingPlace { knob: row.knob.id.to_owned(), device, space: Space::Host };
+        let place = |device| SettingId { knob: row.knob.id.to_owned(), device, space: Space::Host };
         devices(site, group, row.knob.locator.device_class()).into_iter().map(move |device| (row, place(device)))
     });
     places

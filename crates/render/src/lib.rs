@@ -4,8 +4,9 @@
 //! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
 //! states nor the model decides is a fault, and not a guess.
 
-mod api_server;
+mod api_server_route;
 mod argocd;
+mod bpf_tables;
 mod catalogue;
 mod cilium;
 mod control_plane;
@@ -13,32 +14,31 @@ mod credentials;
 mod deployment;
 mod dns;
 mod engine;
-mod expected;
-mod fault;
+pub mod entry_variant;
+mod error;
+mod expected_machine;
 mod file;
 mod hosts;
 mod json;
 mod kustomization;
-mod lacking;
-mod names;
-mod observation;
-pub mod placement;
+mod monitoring;
+mod object_names;
 mod priority;
+pub mod rack_placement;
+mod requirements;
 mod storage;
 mod sysctls;
-mod tables;
-pub mod variant;
 mod yaml;
 
 use linerate_record::site::Site;
 
 pub use credentials::{FirstCredentials, credentials, metrics_token};
-pub use fault::{RenderError, RenderFault};
+pub use error::{RenderError, RenderProblem};
 pub use file::RenderedFile;
-pub use names::label_of;
+pub use object_names::dns_label;
 
-use deployment::{DeployedPool, Deployment, RenderWishes, deployment};
-use variant::{EntryVariant, VariantChoice, WeighedVariant, choose, site_of, weighed};
+use deployment::{DeployedPool, Deployment, RenderOptions, deployment};
+use entry_variant::{EntryVariant, VariantChoice, WeighedVariant, choose, site_with_variant, weighed};
 
 /// What is asked for beside the site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,15 +99,15 @@ impl PlacedPool {
 pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderError> {
     let weighed = weighed(site, request.seed)?;
     let choice = choose(site, &weighed, request.variant)
-        .map_err(|why| RenderError::Asked(format!("--variant does not go with the site: {why}")))?;
-    let (stated, site) = (site, site_of(site, choice.variant));
+        .map_err(|why| RenderError::Requested(format!("--variant does not go with the site: {why}")))?;
+    let (stated, site) = (site, site_with_variant(site, choice.variant));
     let origin = format!(
         "Made by linerate render from the site {}.\nChange the site and render again: a changed file is not \
          overwritten.",
         site.name
     );
     let limits = weighed.iter().find(|one| one.variant == choice.variant);
-    let wishes = RenderWishes { stated, replaced: &request.replaced, limits, origin: &origin };
+    let wishes = RenderOptions { stated, replaced: &request.replaced, limits, origin: &origin };
     let deployment = deployment(&site, choice.variant, wishes)?;
     let placed = |pool: &DeployedPool<'_>| PlacedPool {
         set: pool.set.clone(),
@@ -125,7 +125,7 @@ fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     files.extend(cilium::files(deployment));
     files.extend(dns::files(deployment));
     files.extend(priority::files(deployment));
-    files.extend(observation::files(deployment));
+    files.extend(monitoring::files(deployment));
     files.extend(argocd::files(deployment, &files));
     files.extend(kustomization::files(deployment, &files));
     files.extend(hosts::files(deployment));

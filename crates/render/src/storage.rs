@@ -36,7 +36,8 @@ pub(crate) const CLASSES: &str = "storage-classes";
 
 pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let path = |name: &str| format!("storage/{name}.yaml");
-    let volumes = parts(deployment).into_iter().map(|part| RenderedFile::new(path(&part.name), of(deployment, &part)));
+    let volumes =
+        parts(deployment).into_iter().map(|part| RenderedFile::new(path(&part.name), volumes_yaml(deployment, &part)));
     [RenderedFile::new(path(CLASSES), classes(deployment))].into_iter().chain(volumes).collect()
 }
 
@@ -54,11 +55,11 @@ pub(crate) fn parts(deployment: &Deployment<'_>) -> Vec<RackPart> {
                 (0..pool.machines.len()).filter(|&ordinal| pool.placement.rack_of[ordinal] == rack).collect();
             // The volumes of a machine stay together.
             let machines = (VOLUMES_MAX / pool.mounts.len().max(1)).max(1);
-            let of = ordinals.len().div_ceil(machines);
+            let part_count = ordinals.len().div_ceil(machines);
             for (part, ordinals) in (1..).zip(ordinals.chunks(machines)) {
-                let end = if of > 1 { format!("-part-{part}") } else { String::new() };
+                let end = if part_count > 1 { format!("-part-{part}") } else { String::new() };
                 let name = format!("{prefix}rack-{:0digits$}{end}", rack + 1);
-                all.push(RackPart { pool: i, rack, ordinals: ordinals.to_vec(), part: (part, of), name });
+                all.push(RackPart { pool: i, rack, ordinals: ordinals.to_vec(), part: (part, part_count), name });
             }
         }
     }
@@ -120,7 +121,7 @@ folder deletes a volume.
 nodeAffinity: the drive is on this machine. It cannot be changed: a machine that is replaced gets new volumes.
 capacity: nodes.*.drives.*.capacity of the site.";
 
-fn of(deployment: &Deployment<'_>, part: &RackPart) -> String {
+fn volumes_yaml(deployment: &Deployment<'_>, part: &RackPart) -> String {
     let (pool, rack) = (&deployment.pools[part.pool], part.rack);
     let share = pool.placement.share;
     let of_sets = if pool.racks > 1 {

@@ -23,12 +23,12 @@ pub(crate) struct PodSysctl {
 
 /// What the profile has for a network namespace, and a pod may set in a namespace that enforces `restricted`.
 pub(crate) fn of_pods(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<PodSysctl> {
-    let of = |row: &'static KnobRow| {
+    let pod_sysctl = |row: &'static KnobRow| {
         let name = namespaced(&row.knob).filter(|name| is_safe(name, deployment.kubernetes))?;
         let (value, why) = advised(deployment.site, group, row)?;
         Some(PodSysctl { name, value, why: reason(row.knob.id, &why) })
     };
-    of_profile().filter_map(of).collect()
+    of_profile().filter_map(pod_sysctl).collect()
 }
 
 /// Sentences behind the reason of a machine's setting: for whose sockets it holds, and what pods have. None for what is

@@ -196,9 +196,12 @@ fn kubeadm_reads_no_document_that_is_a_comment() {
 fn a_kubelet_divides_numa_nodes_as_far_as_the_site_states_them() {
     let patch = "control-plane/nodes/storage/kubeletconfiguration.yaml";
     let (one, two) = (text("minio-8"), text("minio-8").replace("  sockets: 1\n", "  sockets: 2\n"));
-    let of = |text: &str| documents(&rendered(text), patch)[0].clone();
-    assert!(of(&one).get("cpuManagerPolicy").is_none() && of(&one).get("memoryManagerPolicy").is_none());
-    let divided = of(&two);
+    let kubelet_patch = |text: &str| documents(&rendered(text), patch)[0].clone();
+    assert!(
+        kubelet_patch(&one).get("cpuManagerPolicy").is_none()
+            && kubelet_patch(&one).get("memoryManagerPolicy").is_none()
+    );
+    let divided = kubelet_patch(&two);
     assert_eq!(divided["cpuManagerPolicy"], "static");
     assert_eq!(
         (&divided["topologyManagerPolicy"], &divided["memoryManagerPolicy"]),
@@ -211,7 +214,7 @@ fn a_kubelet_divides_numa_nodes_as_far_as_the_site_states_them() {
     assert_eq!(nodes.iter().map(|node| mebibytes(&node["limits"]["memory"])).sum::<u64>(), reserved);
     // Exclusive processors need some that are nobody's.
     let no_cores = two.replace("  cores: 32\n", "");
-    assert!(of(&no_cores).get("cpuManagerPolicy").is_none());
+    assert!(kubelet_patch(&no_cores).get("cpuManagerPolicy").is_none());
     assert!(file(&rendered(&no_cores), patch).contains("nodes.storage.cores is"));
     // Of a machine of which nothing is stated, nothing is reserved.
     assert!(!rendered(&text("rustfs-4")).iter().any(|file| file.path == patch));
@@ -351,7 +354,7 @@ fn the_applier_confirms_only_what_left_the_machine_reachable() {
         whole.push("audit --profile");
         assert_eq!(said.lines().collect::<Vec<_>>(), whole, "{audit} {apply} {reached}: {output:?}");
         assert_eq!(folder.join("differs").exists(), audit != "0");
-        let is_told = String::from_utf8_lossy(&output.stdout).contains("not confirmed");
-        assert_eq!(is_told, expected.len() == 3, "{output:?}");
+        let is_reported = String::from_utf8_lossy(&output.stdout).contains("not confirmed");
+        assert_eq!(is_reported, expected.len() == 3, "{output:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use linerate_record::site::Site;
-use linerate_render::variant::EntryVariant;
+use linerate_render::entry_variant::EntryVariant;
 use linerate_render::{RenderRequest, RenderedFile, Rendering, metrics_token, render};
 use serde_json::Value;
 
@@ -126,18 +126,29 @@ fn every_expression_is_one_of_promql_over_metrics_that_somebody_has() {
 fn alerts_have_the_figures_of_the_plan() {
     let rendering = rendered(&text("minio-8"), None);
     let all = expressions(&rendering.files);
-    let of = |name: &str| -> Vec<&str> {
+    let expressions_named = |name: &str| -> Vec<&str> {
         all.iter().filter(|(one, _)| one == name).map(|(_, expr)| expr.as_str()).collect()
     };
     let weighed = rendering.weighed.iter().find(|one| one.variant == rendering.choice.variant).unwrap();
     let half = format!("< {:.0} and", weighed.get.bytes_per_s.min(weighed.put.bytes_per_s) / 2.0);
-    assert!(of("LinerateBelowPlan")[0].contains(&half), "{half}");
+    assert!(expressions_named("LinerateBelowPlan")[0].contains(&half), "{half}");
     // Two ports of 25 and of 100 Gb/s.
-    assert!(of("LinerateLinkSlow").iter().map(|e| e.rsplit(' ').next().unwrap()).eq(["6250000000", "25000000000"]));
-    assert!(of("LinerateBondMemberMissing").iter().all(|expr| expr.ends_with("< 2")));
-    assert!(of("LinerateMtuDiffers").iter().all(|expr| expr.ends_with("!= 9000")));
-    assert!(of("LinerateSetDrivesOffline")[0].ends_with("< 16") && of("LinerateDrivesNotMounted")[0].ends_with("< 4"));
-    assert!(of("LinerateNodesNotObserved")[0].ends_with("< 8") && of("LinerateEngineNotObserved")[0].ends_with("< 8"));
+    assert!(
+        expressions_named("LinerateLinkSlow")
+            .iter()
+            .map(|e| e.rsplit(' ').next().unwrap())
+            .eq(["6250000000", "25000000000"])
+    );
+    assert!(expressions_named("LinerateBondMemberMissing").iter().all(|expr| expr.ends_with("< 2")));
+    assert!(expressions_named("LinerateMtuDiffers").iter().all(|expr| expr.ends_with("!= 9000")));
+    assert!(
+        expressions_named("LinerateSetDrivesOffline")[0].ends_with("< 16")
+            && expressions_named("LinerateDrivesNotMounted")[0].ends_with("< 4")
+    );
+    assert!(
+        expressions_named("LinerateNodesNotObserved")[0].ends_with("< 8")
+            && expressions_named("LinerateEngineNotObserved")[0].ends_with("< 8")
+    );
     // An active-backup bond sends by one member, and a frame of 1500 bytes has 14 counted and 24 uncounted ones.
     let backup = text("minio-8")
         .replace("{link: bond0, mtu: 9000}", "{link: bond0, mtu: 1500}")

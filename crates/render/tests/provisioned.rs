@@ -36,11 +36,11 @@ fn typed<T: serde::de::DeserializeOwned>(documents: &[Value], kind: &str) -> Vec
 /// The class and size of each claim of the only StatefulSet.
 fn claims(set: &StatefulSet) -> Vec<(String, String)> {
     let templates = set.spec.as_ref().and_then(|spec| spec.volume_claim_templates.as_ref()).expect("claims");
-    let of = |template: &k8s_openapi::api::core::v1::PersistentVolumeClaim| {
+    let claim = |template: &k8s_openapi::api::core::v1::PersistentVolumeClaim| {
         let spec = template.spec.clone()?;
         Some((spec.storage_class_name?, spec.resources?.requests?.get("storage")?.0.clone()))
     };
-    templates.iter().map(|template| of(template).expect("a class and a size")).collect()
+    templates.iter().map(|template| claim(template).expect("a class and a size")).collect()
 }
 
 #[test]
@@ -98,7 +98,9 @@ fn a_machine_that_no_volume_is_bound_to_cannot_be_replaced() {
     let site = linerate_site::read(&text("topolvm"), "site.yaml").unwrap();
     let replaced = vec![("node07".to_owned(), "node60".to_owned())];
     match render(&site, &RenderRequest { seed: 1, replaced, ..RenderRequest::default() }) {
-        Err(RenderError::Asked(why)) => assert!(why.contains("node07=node60") && why.contains("provisioner"), "{why}"),
+        Err(RenderError::Requested(why)) => {
+            assert!(why.contains("node07=node60") && why.contains("provisioner"), "{why}")
+        }
         other => panic!("{other:?}"),
     }
 }

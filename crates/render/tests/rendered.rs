@@ -13,7 +13,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::StorageClass;
 use linerate_record::site::Site;
-use linerate_render::variant::EntryVariant;
+use linerate_render::entry_variant::EntryVariant;
 use linerate_render::{FirstCredentials, RenderError, RenderRequest, RenderedFile, Rendering, credentials, render};
 use serde_json::Value;
 
@@ -115,8 +115,8 @@ fn every_claim_of_every_pod_has_the_one_volume_that_is_for_it() {
                     let volume = by_claim.get(&claim).unwrap_or_else(|| panic!("{name}: no volume for {claim}"));
                     assert!(volume["spec"]["claimRef"].get("uid").is_none());
                     assert_eq!(volume["spec"]["storageClassName"], template["spec"]["storageClassName"], "{claim}");
-                    let (asked, has) = (&template["spec"]["resources"]["requests"], &volume["spec"]["capacity"]);
-                    assert_eq!(asked, has, "{claim}");
+                    let (requested, has) = (&template["spec"]["resources"]["requests"], &volume["spec"]["capacity"]);
+                    assert_eq!(requested, has, "{claim}");
                     let terms = &volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
                     machines.insert(terms[0]["matchExpressions"][0]["values"][0].as_str().unwrap());
                     claims += 1;
@@ -180,7 +180,7 @@ fn a_replaced_machine_changes_its_volumes_and_who_is_watched() {
     for (old, new, words) in [("node99", "node60", "no node node99"), ("node01", "node02", "a node already")] {
         let replaced = vec![(old.to_owned(), new.to_owned())];
         let error = render(&site(&text("minio-8")), &RenderRequest { replaced, ..request() }).unwrap_err();
-        assert!(matches!(&error, RenderError::Asked(text) if text.contains(words)), "{error:?}");
+        assert!(matches!(&error, RenderError::Requested(text) if text.contains(words)), "{error:?}");
     }
 }
 
@@ -313,7 +313,7 @@ fn variants_have_what_cilium_takes_together() {
 }
 
 /// The text of a file.
-fn file_of(rendering: &Rendering, path: &str) -> String {
+fn file_text(rendering: &Rendering, path: &str) -> String {
     let file = rendering.files.iter().find(|file| file.path == path);
     // Sentences are wrapped.
     file.expect("a file").text.split_whitespace().filter(|word| *word != "#").collect::<Vec<_>>().join(" ")
@@ -357,11 +357,11 @@ fn a_reason_is_of_the_case_that_is_rendered() {
         if to.contains("EC:0") {
             changed = changed.replace("  racks: 4\n", "");
         }
-        let said = file_of(&render(&site(&changed), &request()).unwrap(), path);
+        let said = file_text(&render(&site(&changed), &request()).unwrap(), path);
         assert!(said.contains(says) && !said.contains(others), "{to:?} {path}: {says:?}, not {others:?}\n{said}");
     }
     let snat = text("rustfs-4").replace("entry: l2-announcement", "entry: {path: l2-announcement, dsr: false}");
-    let said = file_of(&render(&site(&snat), &request()).unwrap(), "cilium/values.yaml");
+    let said = file_text(&render(&site(&snat), &request()).unwrap(), "cilium/values.yaml");
     assert!(!said.contains("this variant's DSR") && !said.contains("one node, DSR"), "{said}");
     assert!(said.contains("InternalIP"), "{said}");
 }
@@ -395,8 +395,8 @@ fn the_example_of_the_language_is_rendered_but_for_what_contradicts_itself() {
     let Err(RenderError::Site(faults)) = render(&site, &request()) else { panic!("rendered") };
     let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
     assert_eq!(paths, ["nodes.storage.racks", "planes.private.encapsulation"]);
-    let asked = RenderRequest { variant: Some(EntryVariant::C), ..request() };
-    let files = render(&site, &asked).unwrap().files;
+    let requested = RenderRequest { variant: Some(EntryVariant::C), ..request() };
+    let files = render(&site, &requested).unwrap().files;
     assert_eq!(of_kind(&documents(&files), "PersistentVolume").len(), 16 * 12);
 }
 
@@ -439,9 +439,9 @@ fn a_second_pool_leaves_the_first_ones_names() {
     let one = one.replace("'more{1...4}', mounts: '/data{1...4}'", "more1, mounts: /data1");
     match render(&site(&one), &request()) {
         Err(RenderError::Site(faults)) => {
-            let told: Vec<(&str, &str)> =
+            let reported: Vec<(&str, &str)> =
                 faults.iter().map(|fault| (fault.path.as_str(), fault.what.as_str())).collect();
-            assert_eq!(told, [("nodes.more.count", "a pool of one drive")]);
+            assert_eq!(reported, [("nodes.more.count", "a pool of one drive")]);
         }
         other => panic!("{other:?}"),
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use linerate_render::variant::EntryVariant;
+use linerate_render::entry_variant::EntryVariant;
 use linerate_render::{RenderRequest, RenderedFile, render};
 
 fn here() -> PathBuf {

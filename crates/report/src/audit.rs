@@ -5,9 +5,9 @@ use std::path::Path;
 use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadPart};
 use linerate_record::finding::Severity;
 
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::phrases::{self, audit as wording};
 use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, wrapped};
-use crate::words::{self, audit as wording};
 
 /// Differences that are told unless all are asked for: those that weigh most.
 const SHOWN_MAX: usize = 10;
@@ -60,12 +60,12 @@ fn header(audit: &Audit, look: TextStyle) -> String {
 
 fn finding_lines(finding: &AuditFinding, look: TextStyle) -> String {
     let ink = match finding.severity {
-        Severity::Critical => Ink::Red,
-        Severity::Warning => Ink::Yellow,
-        Severity::Note => Ink::Dim,
+        Severity::Critical => Colour::Red,
+        Severity::Warning => Colour::Yellow,
+        Severity::Note => Colour::Dim,
     };
-    let lead = format!(" {}", words::severity(finding.severity));
-    let claim = format!("{} ({})", finding.claim, words::confidence(finding.confidence));
+    let lead = format!(" {}", phrases::severity(finding.severity));
+    let claim = format!("{} ({})", finding.claim, phrases::confidence(finding.confidence));
     [
         hanging_in(ink, &lead, 11, &claim, look),
         hanging("           why", 16, &finding.evidence, look),
@@ -81,7 +81,7 @@ fn unreached(all_found: &[Unreached], all: bool, look: TextStyle) -> String {
     let rows = wording::unreached_alike(all_found);
     let shown = if all { rows.len() } else { SHOWN_MAX.min(rows.len()) };
     let title = "Settings of the host that do not reach an engine: its network namespace has its own";
-    let mut text = format!("\n{}", titled(Ink::Yellow, title, look));
+    let mut text = format!("\n{}", titled(Colour::Yellow, title, look));
     for one in &rows[..shown] {
         text.push_str(&hanging("   ", 3, &wording::unreached(one), look));
     }
@@ -92,7 +92,7 @@ fn unreached(all_found: &[Unreached], all: bool, look: TextStyle) -> String {
 }
 
 /// A title in lines that fit, in one colour.
-fn titled(ink: Ink, title: &str, look: TextStyle) -> String {
+fn titled(ink: Colour, title: &str, look: TextStyle) -> String {
     let lines = wrapped(title, look.width.saturating_sub(1));
     lines.iter().map(|line| format!("{}\n", paint(ink, &format!(" {line}"), look))).collect()
 }
@@ -102,7 +102,7 @@ fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String
         return String::new();
     }
     let title = "Differences from the profile, by weight (of the resource relieved × confidence)";
-    let mut text = format!("\n{}", titled(Ink::Dim, title, look));
+    let mut text = format!("\n{}", titled(Colour::Dim, title, look));
     let rows = wording::differences_alike(differences);
     let shown = if all { rows.len() } else { SHOWN_MAX.min(rows.len()) };
     for row in &rows[..shown] {
@@ -110,18 +110,18 @@ fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String
     }
     if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
         let reported = format!("… and {more} of lower weight: --all shows them");
-        text.push_str(&hanging_in(Ink::Dim, "   ", 3, &reported, look));
+        text.push_str(&hanging_in(Colour::Dim, "   ", 3, &reported, look));
     }
     text.push('\n');
     text
 }
 
-fn difference_lines(row: &wording::Alike<'_, Difference>, look: TextStyle) -> String {
+fn difference_lines(row: &wording::SameRows<'_, Difference>, look: TextStyle) -> String {
     let difference = row.first;
     let weight = format!("{:.2}", difference.weight);
     let name = wording::place(difference, &row.pids);
     let change = format!("{} → {}", wording::value(&difference.present), wording::value(&difference.wanted));
-    let confidence = words::confidence(difference.confidence);
+    let confidence = phrases::confidence(difference.confidence);
     let head = format!("{}: {change} ({confidence}, {})", clean(&name), difference.relieves);
     let mut text = hanging(&format!(" {weight}"), 7, &head, look);
     text.push_str(&hanging("       why", 14, &difference.why, look));
@@ -133,5 +133,5 @@ fn difference_lines(row: &wording::Alike<'_, Difference>, look: TextStyle) -> St
 }
 
 fn unread(part: &UnreadPart, look: TextStyle) -> String {
-    hanging_in(Ink::Yellow, " unread", 11, &wording::unread(part), look)
+    hanging_in(Colour::Yellow, " unread", 11, &wording::unread(part), look)
 }

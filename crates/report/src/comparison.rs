@@ -1,18 +1,18 @@
 //! A comparison as text for a terminal, JSON, CSV and a page.
 
 use linerate_analysis::compare::{
-    CompareVerdict, ComparedRuns, Comparison, Contrast, Metric, PointComparison, RelativeChange, SeriesComparison,
-    SideEstimate,
+    CompareVerdict, ComparedRuns, Comparison, Metric, MetricComparison, PointComparison, RelativeChange,
+    SeriesComparison, SideEstimate,
 };
 use linerate_analysis::view::{Bottleneck, Measure};
 use linerate_record::units::{count, grouped};
 
+use crate::colour::Colour;
 use crate::csv::{cell, push_row};
-use crate::ink::Ink;
+use crate::phrases;
+pub use crate::phrases::comparison::HOW_TO_MAKE_RUNS;
+use crate::phrases::comparison::{interval, metric_word, noted, value, verdict};
 use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint};
-use crate::words;
-pub use crate::words::comparison::HOW_TO_MAKE_RUNS;
-use crate::words::comparison::{interval, metric_word, noted, value, verdict};
 
 /// The comparison as pretty JSON, with a line feed at its end.
 ///
@@ -56,36 +56,40 @@ pub fn csv(comparison: &Comparison) -> String {
     text.push('\n');
     for series in &comparison.series {
         for point in &series.points {
-            for contrast in &point.contrasts {
-                push_row(&mut text, &row(series, point, contrast));
+            for metric_comparison in &point.contrasts {
+                push_row(&mut text, &row(series, point, metric_comparison));
             }
         }
     }
     text
 }
 
-fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) -> [String; COLUMNS.len()] {
+fn row(
+    series: &SeriesComparison,
+    point: &PointComparison,
+    metric_comparison: &MetricComparison,
+) -> [String; COLUMNS.len()] {
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| cell(&v));
-    let change = |of: fn(&RelativeChange) -> f64| number(contrast.change.as_ref().map(of));
+    let change = |extract: fn(&RelativeChange) -> f64| number(metric_comparison.change.as_ref().map(extract));
     [
         series.workload.to_string(),
         series.size.to_string(),
         if point.rate_per_s.is_some() { "rate" } else { "concurrency" }.to_owned(),
         point.a_concurrency.to_string(),
         point.b_concurrency.to_string(),
-        metric_key(contrast.metric, series.measure).to_owned(),
-        cell(&contrast.a.value),
-        number(contrast.a.low_95),
-        number(contrast.a.high_95),
-        cell(&contrast.b.value),
-        number(contrast.b.low_95),
-        number(contrast.b.high_95),
-        cell(&contrast.share),
+        metric_key(metric_comparison.metric, series.measure).to_owned(),
+        cell(&metric_comparison.a.value),
+        number(metric_comparison.a.low_95),
+        number(metric_comparison.a.high_95),
+        cell(&metric_comparison.b.value),
+        number(metric_comparison.b.low_95),
+        number(metric_comparison.b.high_95),
+        cell(&metric_comparison.share),
         change(|c| c.low_95),
         change(|c| c.high_95),
         change(|c| c.p_holm),
         change(|c| c.detectable),
-        verdict_key(contrast.verdict).to_owned(),
+        verdict_key(metric_comparison.verdict).to_owned(),
         number(point.rate_per_s),
     ]
 }
@@ -133,9 +137,9 @@ fn arm(name: &str, arm: &ComparedRuns, look: TextStyle) -> String {
     let mut text = String::new();
     for (i, run) in arm.runs.iter().enumerate() {
         let cut_off = if run.complete { "" } else { ", incomplete" };
-        let (target, version) = (words::target(&run.target), &run.linerate_version);
+        let (target, version) = (phrases::target(&run.target), &run.linerate_version);
         let reported =
-            format!("{}, {}, {target}, linerate {version}{cut_off}", run.id, words::utc(run.started_unix_ms));
+            format!("{}, {}, {target}, linerate {version}{cut_off}", run.id, phrases::utc(run.started_unix_ms));
         text.push_str(&hanging(&format!(" {}", if i == 0 { name } else { "" }), 5, &reported, look));
     }
     text
@@ -145,7 +149,7 @@ fn setup(comparison: &Comparison, look: TextStyle) -> String {
     if comparison.setup.is_empty() {
         return hanging(" set-up", 11, "the same in every field recorded", look);
     }
-    let mut text = format!("\n{}\n", paint(Ink::Dim, " set-up that differs", look));
+    let mut text = format!("\n{}\n", paint(Colour::Dim, " set-up that differs", look));
     for difference in &comparison.setup {
         let reported = format!("{}  →  {}", difference.a.join(" | "), difference.b.join(" | "));
         text.push_str(&hanging(&format!("   {:<26}", clean(&difference.field)), 30, &reported, look));
@@ -154,9 +158,9 @@ fn setup(comparison: &Comparison, look: TextStyle) -> String {
 }
 
 fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
-    let label = clean(&words::compared_name(series));
+    let label = clean(&phrases::compared_name(series));
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
-    let mut text = format!("{}\n", paint(Ink::Dim, &heading, look));
+    let mut text = format!("{}\n", paint(Colour::Dim, &heading, look));
     for point in &series.points {
         text.push_str(&point_lines(series, point, look));
     }
@@ -176,7 +180,12 @@ fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
     // Of two sides without one, a note says why.
     let bounds = series.a_bound.zip(series.b_bound);
     if let Some((a, b)) = bounds.filter(|both| *both != (Bottleneck::Disturbed, Bottleneck::Disturbed)) {
-        text.push_str(&hanging(" ▸ bottleneck", 15, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
+        text.push_str(&hanging(
+            " ▸ bottleneck",
+            15,
+            &format!("A: {}; B: {}", phrases::bound(a), phrases::bound(b)),
+            look,
+        ));
     }
     text
 }
@@ -184,20 +193,20 @@ fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
 fn point_lines(series: &SeriesComparison, point: &PointComparison, look: TextStyle) -> String {
     let rate = |per_s: f64| format!("{}/s", count(per_s));
     let (mut text, mut lead) = (String::new(), point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate));
-    for contrast in &point.contrasts {
-        text.push_str(&contrast_line(&lead, contrast, series.measure, look));
+    for metric_comparison in &point.contrasts {
+        text.push_str(&contrast_line(&lead, metric_comparison, series.measure, look));
         lead.clear();
     }
-    if let (Some(driven), Some(asked)) = (point.driven_by, series.clients)
-        && driven < asked
+    if let (Some(driven), Some(requested)) = (point.driven_by, series.clients)
+        && driven < requested
     {
-        text.push_str(&hanging("", 9, &format!("driven by {driven} of {asked} clients"), look));
+        text.push_str(&hanging("", 9, &format!("driven by {driven} of {requested} clients"), look));
     }
     if (point.a_failed_runs, point.b_failed_runs) != (0, 0) {
         let reported = format!(
             "no request succeeded in {} of A and {} of B, which have no figures",
-            words::plural(u64::from(point.a_failed_runs), "run"),
-            words::plural(u64::from(point.b_failed_runs), "run")
+            phrases::plural(u64::from(point.a_failed_runs), "run"),
+            phrases::plural(u64::from(point.b_failed_runs), "run")
         );
         text.push_str(&hanging("", 9, &reported, look));
     }
@@ -208,13 +217,13 @@ fn point_lines(series: &SeriesComparison, point: &PointComparison, look: TextSty
     text
 }
 
-fn contrast_line(lead: &str, contrast: &Contrast, measure: Measure, look: TextStyle) -> String {
-    let metric = metric_word(contrast.metric);
-    let value = |side: &SideEstimate| value(side, contrast.metric, measure);
-    let change = words::change(contrast.share);
-    let interval = interval(contrast);
-    let (ink, reported) = verdict(contrast);
-    let cells = figures([&value(&contrast.a), &value(&contrast.b), &change, &interval]);
+fn contrast_line(lead: &str, metric_comparison: &MetricComparison, measure: Measure, look: TextStyle) -> String {
+    let metric = metric_word(metric_comparison.metric);
+    let value = |side: &SideEstimate| value(side, metric_comparison.metric, measure);
+    let change = phrases::change(metric_comparison.share);
+    let interval = interval(metric_comparison);
+    let (ink, reported) = verdict(metric_comparison);
+    let cells = figures([&value(&metric_comparison.a), &value(&metric_comparison.b), &change, &interval]);
     let row = format!("  {lead:>5}  {metric:<10}{cells}");
     // What was not tested has no interval.
     let row = row.trim_end();

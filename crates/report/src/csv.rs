@@ -1,7 +1,7 @@
 //! A view as CSV: one row per point, and one per operation of a point that has several.
 
 use linerate_record::load::Workload;
-use linerate_record::run::{PointSizes, Worded};
+use linerate_record::run::{MaybeKnown, PointSizes};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use linerate_analysis::view::{
     ClientCeiling, ClientFigures, Estimate, Latency, OpFigures, OpenLoop, Point, Series, View,
 };
 
-use crate::words;
+use crate::phrases;
 
 /// The columns of [`csv`], in order.
 const COLUMNS: [&str; 58] = [
@@ -155,8 +155,8 @@ impl RowPurpose {
 /// What a row is about.
 struct Row<'a> {
     view: &'a View,
-    workload: &'a Worded<Workload>,
-    size: &'a Worded<PointSizes>,
+    workload: &'a MaybeKnown<Workload>,
+    size: &'a MaybeKnown<PointSizes>,
     clients: Option<u32>,
     range_bytes: Option<u64>,
     point: &'a Point,
@@ -169,7 +169,7 @@ impl Row<'_> {
     fn of_point(&self, purpose: RowPurpose) -> [String; COLUMNS.len()] {
         let point = self.point;
         let mut figures = self.begun(purpose);
-        add(&mut figures, "ended", point.ended.map(words::ended_key));
+        add(&mut figures, "ended", point.ended.map(phrases::ended_key));
         // Where nothing succeeded or moved there is nothing that could vary.
         let measured = point.has_ended_requests();
         let half_width = |estimate: &Estimate| estimate.half_width_95.filter(|_| measured);
@@ -188,13 +188,13 @@ impl Row<'_> {
         add(&mut figures, "paused_share", Some(point.paused_share));
         add(&mut figures, "warmup_errors", Some(point.warmup_error_count()));
         add_latencies(&mut figures, &point.ttfb, &point.total);
-        let asked = point.requests > 0;
+        let requested = point.requests > 0;
         for (cost, columns) in [
             (point.client_cpu, ["client_cpu_cores", "client_cpu_us_per_request", "client_cpu_s_per_gib"]),
             (point.target_cpu, ["target_cpu_cores", "target_cpu_us_per_request", "target_cpu_s_per_gib"]),
         ] {
             add(&mut figures, columns[0], cost.map(|c| c.cores));
-            add(&mut figures, columns[1], cost.filter(|_| asked).map(|c| c.us_per_request));
+            add(&mut figures, columns[1], cost.filter(|_| requested).map(|c| c.us_per_request));
             add(&mut figures, columns[2], cost.and_then(|c| c.s_per_gib));
         }
         if let Some(open) = &point.open {
@@ -217,7 +217,7 @@ impl Row<'_> {
 
     fn of_client(&self, client: &ClientFigures) -> [String; COLUMNS.len()] {
         let mut figures = self.begun(RowPurpose::Client);
-        let of = |ns: u64| (client.requests > 0).then_some(ns);
+        let latency_if_any = |ns: u64| (client.requests > 0).then_some(ns);
         add(&mut figures, "bytes_per_s", moved(client.bytes_per_s));
         add(&mut figures, "requests_per_s", Some(client.requests_per_s));
         add(&mut figures, "requests", Some(client.requests));
@@ -228,9 +228,9 @@ impl Row<'_> {
         } else {
             ["ttfb_p50_ns", "total_p50_ns", "total_p99_ns"]
         };
-        add(&mut figures, ttfb_p50, of(client.ttfb_p50_ns));
-        add(&mut figures, total_p50, of(client.total_p50_ns));
-        add(&mut figures, total_p99, of(client.total_p99_ns));
+        add(&mut figures, ttfb_p50, latency_if_any(client.ttfb_p50_ns));
+        add(&mut figures, total_p50, latency_if_any(client.total_p50_ns));
+        add(&mut figures, total_p99, latency_if_any(client.total_p99_ns));
         in_order(figures)
     }
 
@@ -245,22 +245,22 @@ impl Row<'_> {
 
     fn of_clients(&self, client: Option<&ClientFigures>) -> [String; CLIENT_COLUMNS.len()] {
         let text = |figure: Option<f64>| figure.map_or_else(String::new, |figure| cell(&figure));
-        let of = |figure: fn(&ClientFigures) -> Option<f64>| text(client.and_then(figure));
+        let client_figure = |figure: fn(&ClientFigures) -> Option<f64>| text(client.and_then(figure));
         let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
         let nic = client.and_then(|client| client.nic.as_ref());
         [
             client.map_or_else(String::new, |client| client.client.clone()),
             number(self.clients),
             number(self.point.driven_by),
-            of(|client| Some(client.share)),
-            of(|client| client.busy),
-            of(|client| client.machine_busy),
+            client_figure(|client| Some(client.share)),
+            client_figure(|client| client.busy),
+            client_figure(|client| client.machine_busy),
             nic.map_or_else(String::new, |nic| nic.name.clone()),
             text(nic.map(|nic| nic.bits_per_s)),
             text(nic.and_then(|nic| nic.utilisation)),
-            of(|client| client.retransmits_per_s),
-            of(|client| client.ceiling_share),
-            of(|client| client.below_peers),
+            client_figure(|client| client.retransmits_per_s),
+            client_figure(|client| client.ceiling_share),
+            client_figure(|client| client.below_peers),
         ]
     }
 
@@ -280,11 +280,11 @@ impl Row<'_> {
         add(&mut figures, "measured_ms", Some(point.measured_ms));
         add(&mut figures, "warmup_ms", Some(point.warmup_ms));
         add(&mut figures, "purpose", Some(purpose.word()));
-        add(&mut figures, "rate_per_s", point.open.as_ref().map(|open| open.asked_per_s));
+        add(&mut figures, "rate_per_s", point.open.as_ref().map(|open| open.requested_per_s));
         add(&mut figures, "range_bytes", self.range_bytes);
         add(&mut figures, "run", Some(&run.id));
         add(&mut figures, "host", Some(host));
-        add(&mut figures, "start", Some(words::utc_exact(start_ms)));
+        add(&mut figures, "start", Some(phrases::utc_exact(start_ms)));
         figures
     }
 }
@@ -305,30 +305,30 @@ fn moved(bytes_per_s: f64) -> Option<f64> {
 }
 
 fn add_latencies(figures: &mut Figures, ttfb: &Latency, total: &Latency) {
-    let of = |latency: &Latency, ns: u64| (latency.count > 0).then_some(ns);
-    add(figures, "ttfb_p50_ns", of(ttfb, ttfb.p50_ns));
-    add(figures, "ttfb_p90_ns", of(ttfb, ttfb.p90_ns));
-    add(figures, "ttfb_p99_ns", of(ttfb, ttfb.p99_ns));
-    add(figures, "total_p50_ns", of(total, total.p50_ns));
-    add(figures, "total_p90_ns", of(total, total.p90_ns));
-    add(figures, "total_p99_ns", of(total, total.p99_ns));
-    add(figures, "total_p999_ns", of(total, total.p999_ns));
-    add(figures, "total_max_ns", of(total, total.max_ns));
+    let latency_if_any = |latency: &Latency, ns: u64| (latency.count > 0).then_some(ns);
+    add(figures, "ttfb_p50_ns", latency_if_any(ttfb, ttfb.p50_ns));
+    add(figures, "ttfb_p90_ns", latency_if_any(ttfb, ttfb.p90_ns));
+    add(figures, "ttfb_p99_ns", latency_if_any(ttfb, ttfb.p99_ns));
+    add(figures, "total_p50_ns", latency_if_any(total, total.p50_ns));
+    add(figures, "total_p90_ns", latency_if_any(total, total.p90_ns));
+    add(figures, "total_p99_ns", latency_if_any(total, total.p99_ns));
+    add(figures, "total_p999_ns", latency_if_any(total, total.p999_ns));
+    add(figures, "total_max_ns", latency_if_any(total, total.max_ns));
     add_tails(figures, total, ["total_p99_low_ns", "total_p99_high_ns", "total_p999_low_ns", "total_p999_high_ns"]);
 }
 
 fn add_open(figures: &mut Figures, open: &OpenLoop) {
-    let of = |latency: &Latency, ns: u64| (latency.count > 0).then_some(ns);
+    let latency_if_any = |latency: &Latency, ns: u64| (latency.count > 0).then_some(ns);
     let (ttfb, total) = (&open.ttfb_intended, &open.total_intended);
     add(figures, "due", Some(open.due));
     add(figures, "backlog", Some(open.backlog));
-    add(figures, "late_p99_ns", of(&open.late, open.late.p99_ns));
-    add(figures, "ttfb_intended_p50_ns", of(ttfb, ttfb.p50_ns));
-    add(figures, "ttfb_intended_p99_ns", of(ttfb, ttfb.p99_ns));
-    add(figures, "total_intended_p50_ns", of(total, total.p50_ns));
-    add(figures, "total_intended_p90_ns", of(total, total.p90_ns));
-    add(figures, "total_intended_p99_ns", of(total, total.p99_ns));
-    add(figures, "total_intended_p999_ns", of(total, total.p999_ns));
+    add(figures, "late_p99_ns", latency_if_any(&open.late, open.late.p99_ns));
+    add(figures, "ttfb_intended_p50_ns", latency_if_any(ttfb, ttfb.p50_ns));
+    add(figures, "ttfb_intended_p99_ns", latency_if_any(ttfb, ttfb.p99_ns));
+    add(figures, "total_intended_p50_ns", latency_if_any(total, total.p50_ns));
+    add(figures, "total_intended_p90_ns", latency_if_any(total, total.p90_ns));
+    add(figures, "total_intended_p99_ns", latency_if_any(total, total.p99_ns));
+    add(figures, "total_intended_p999_ns", latency_if_any(total, total.p999_ns));
     add_tails(
         figures,
         total,
@@ -339,7 +339,7 @@ fn add_open(figures: &mut Figures, open: &OpenLoop) {
             "total_intended_p999_high_ns",
         ],
     );
-    add(figures, "bound", (!open.bounds.is_empty()).then(|| words::bounds(open)));
+    add(figures, "bound", (!open.bounds.is_empty()).then(|| phrases::bounds(open)));
 }
 
 /// The ends of the intervals of p99 and p99.9.

@@ -1,18 +1,18 @@
 //! A diagnosis as text for a terminal, JSON and one self-contained HTML page.
 
-use linerate_record::diagnosis::{Diagnosis, OddReading, Suspect, UsedResource};
+use linerate_record::diagnosis::{Diagnosis, OutlierReading, ResourceUse, Suspect};
 use linerate_record::readings::AbsentReading;
-use linerate_record::shown::named_some;
+use linerate_record::sanitize::named_some;
 use linerate_record::units::{count, percent};
 
-use crate::diagnosed::{
+use crate::colour::Colour;
+use crate::diagnosis_sentences::{
     NOTHING_TO_SEND, fullest_racks, load, of_members, of_rack, of_rack_pair, of_sent_again, of_sockets, waits, window,
     worst,
 };
-use crate::fitted::{LINES, Line, fitted, line};
-use crate::ink::Ink;
+use crate::line_budget::{LINES, Line, fitted, line};
+use crate::phrases::{self, plural};
 use crate::terminal::{TextStyle, hanging_in};
-use crate::words::{self, plural};
 
 /// Suspects in a line each.
 const SUSPECTS_SHOWN: usize = 2;
@@ -21,7 +21,7 @@ const EACH: usize = 2;
 /// Columns before what a line says.
 const LEAD: usize = 12;
 /// Odd readings that are listed below the answer.
-const ODD_SHOWN: usize = 5;
+const OUTLIER_SHOWN: usize = 5;
 /// Pairs of racks, and racks, that have a line each.
 const RACKS_SHOWN: usize = 8;
 /// Suspects of less weight have no line.
@@ -47,35 +47,35 @@ pub fn html(diagnosis: &Diagnosis) -> String {
 #[must_use]
 pub fn text(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
     let mut text = answer(diagnosis, why, look);
-    let shown = if why { diagnosis.odd.len() } else { ODD_SHOWN.min(diagnosis.odd.len()) };
+    let shown = if why { diagnosis.outlier.len() } else { OUTLIER_SHOWN.min(diagnosis.outlier.len()) };
     if shown > 0 {
         text.push('\n');
     }
-    for odd in &diagnosis.odd[..shown] {
-        text.push_str(&hanging_in(Ink::Dim, " odd", LEAD, &in_full(odd, why), look));
+    for outlier in &diagnosis.outlier[..shown] {
+        text.push_str(&hanging_in(Colour::Dim, " odd", LEAD, &in_full(outlier, why), look));
     }
-    let left = diagnosis.odd.len() - shown;
+    let left = diagnosis.outlier.len() - shown;
     if left > 0 {
         let more = format!("{}: --why shows them", plural(left as u64, "more odd reading"));
-        text.push_str(&hanging_in(Ink::Dim, "", LEAD, &more, look));
+        text.push_str(&hanging_in(Colour::Dim, "", LEAD, &more, look));
     }
     if why { text + &behind(diagnosis, look) } else { text }
 }
 
 /// An odd reading as people read it.
-fn in_full(odd: &OddReading, why: bool) -> String {
+fn in_full(outlier: &OutlierReading, why: bool) -> String {
     if why {
-        format!("{} ({:.1} standard errors, chance {:.0e})", odd.claim, odd.sigmas, odd.chance)
+        format!("{} ({:.1} standard errors, chance {:.0e})", outlier.claim, outlier.sigmas, outlier.chance)
     } else {
-        odd.claim.clone()
+        outlier.claim.clone()
     }
 }
 
 fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
-    let mut lines = vec![line(Ink::Dim, " window", window(diagnosis)), line(Ink::Dim, " load", load(diagnosis))];
+    let mut lines = vec![line(Colour::Dim, " window", window(diagnosis)), line(Colour::Dim, " load", load(diagnosis))];
     let warned = if why { diagnosis.warnings.len() } else { EACH.min(diagnosis.warnings.len()) };
-    lines.extend(diagnosis.warnings[..warned].iter().map(|warning| line(Ink::Yellow, " warning", warning.clone())));
-    lines.push(line(Ink::Green, " ▸", diagnosis.answer.clone()));
+    lines.extend(diagnosis.warnings[..warned].iter().map(|warning| line(Colour::Yellow, " warning", warning.clone())));
+    lines.push(line(Colour::Green, " ▸", diagnosis.answer.clone()));
     let all = &diagnosis.suspects;
     let shown = if why { all.len() } else { SUSPECTS_SHOWN.min(all.len()) };
     for (place, suspect) in all[..shown].iter().enumerate() {
@@ -84,7 +84,7 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
             break;
         }
         let says = if suspect.claim == diagnosis.answer { of_first(suspect) } else { suspect.claim.clone() };
-        lines.push(line(Ink::Dim, format!("  {}  {:>5}", place + 1, words::percent(suspect.weight)), says));
+        lines.push(line(Colour::Dim, format!("  {}  {:>5}", place + 1, phrases::percent(suspect.weight)), says));
     }
     let rest = all.len() - shown;
     let unread = match diagnosis.unheard {
@@ -96,24 +96,24 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
     if rest > 0 {
         none = format!("{none}; {} not shown", plural(rest as u64, "suspect"));
     }
-    lines.push(line(Ink::Dim, format!("  –  {:>5}", words::percent(diagnosis.none_of_these)), none));
+    lines.push(line(Colour::Dim, format!("  –  {:>5}", phrases::percent(diagnosis.none_of_these)), none));
     if let Some(lacking) = lacking(&diagnosis.absent) {
-        lines.push(line(Ink::Yellow, " lacking", lacking));
+        lines.push(line(Colour::Yellow, " lacking", lacking));
     }
     if !diagnosis.used.is_empty() {
-        lines.push(line(Ink::Dim, " fullest", fullest(&diagnosis.used)));
+        lines.push(line(Colour::Dim, " fullest", fullest(&diagnosis.used)));
     }
     if let Some(first) = all.first().filter(|first| first.weight > diagnosis.none_of_these) {
         let gives = first.gives.as_ref().map_or_else(String::new, |gives| format!("; gives {gives}"));
-        lines.push(line(Ink::Dim, " try for 1", format!("{}{gives}", first.remedy)));
+        lines.push(line(Colour::Dim, " try for 1", format!("{}{gives}", first.remedy)));
     }
     if let Some(next) = diagnosis.next.as_ref().filter(|next| all.first().is_none_or(|first| first.remedy != **next)) {
-        lines.push(line(Ink::Dim, " read next", next.clone()));
+        lines.push(line(Colour::Dim, " read next", next.clone()));
     }
     // It gives way where there is more to say.
     if let Some(waits) = waits(&diagnosis.sockets).filter(|_| lines.len() < LINES) {
         let place = lines.iter().position(|line| line.lead == " fullest").map_or(lines.len(), |place| place + 1);
-        lines.insert(place, line(Ink::Dim, " waits for", waits));
+        lines.insert(place, line(Colour::Dim, " waits for", waits));
     }
     let whole = |line: &Line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look);
     if why {
@@ -124,19 +124,19 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
 
 /// What the first suspect has beside the claim, which the answer has.
 fn of_first(suspect: &Suspect) -> String {
-    let beside = suspect.evidence.iter().find(|evidence| **evidence != suspect.claim);
-    beside.cloned().unwrap_or_else(|| "the same".to_owned())
+    let alongside = suspect.evidence.iter().find(|evidence| **evidence != suspect.claim);
+    alongside.cloned().unwrap_or_else(|| "the same".to_owned())
 }
 
-fn fullest(used: &[UsedResource]) -> String {
+fn fullest(used: &[ResourceUse]) -> String {
     const SHOWN: usize = 3;
-    let one = |used: &UsedResource| {
+    let one = |used: &ResourceUse| {
         let most = if used.nodes > 1 {
-            format!(" (most {} {})", used.most_node, words::percent(used.most_share))
+            format!(" (most {} {})", used.most_node, phrases::percent(used.most_share))
         } else {
             String::new()
         };
-        format!("{} {}{most}", used.resource.in_a_sentence(), words::percent(used.share))
+        format!("{} {}{most}", used.resource.in_a_sentence(), phrases::percent(used.share))
     };
     used.iter().take(SHOWN).map(one).collect::<Vec<_>>().join(", ")
 }
@@ -157,72 +157,72 @@ fn lacking(absent: &[AbsentReading]) -> Option<String> {
 /// What is behind the answer.
 fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
     let mut text = String::from("\n");
-    let mut add = |ink: Ink, lead: &str, says: &str| text.push_str(&hanging_in(ink, lead, LEAD, says, look));
+    let mut add = |ink: Colour, lead: &str, says: &str| text.push_str(&hanging_in(ink, lead, LEAD, says, look));
     for (place, suspect) in diagnosis.suspects.iter().enumerate() {
         for evidence in &suspect.evidence {
-            add(Ink::Dim, &format!(" shows {}", place + 1), evidence);
+            add(Colour::Dim, &format!(" shows {}", place + 1), evidence);
         }
         let gives = suspect.gives.as_ref().map_or_else(String::new, |gives| format!("; gives {gives}"));
-        add(Ink::Dim, &format!(" try for {}", place + 1), &format!("{}{gives}", suspect.remedy));
+        add(Colour::Dim, &format!(" try for {}", place + 1), &format!("{}{gives}", suspect.remedy));
     }
     for used in &diagnosis.used {
         let says = format!(
             "{} of {} nodes: {} of {} at the middle node, {} at {}; {} full",
             used.resource.in_a_sentence(),
             used.group,
-            words::percent(used.share),
+            phrases::percent(used.share),
             used.resource.amount(used.capacity),
-            words::percent(used.most_share),
+            phrases::percent(used.most_share),
             used.most_node,
             plural(u64::from(used.full_nodes), "node")
         );
-        add(Ink::Dim, " used", &says);
+        add(Colour::Dim, " used", &says);
     }
     for members in &diagnosis.members {
-        add(Ink::Dim, " members", &of_members(members));
+        add(Colour::Dim, " members", &of_members(members));
     }
     for again in &diagnosis.sent_again {
-        add(Ink::Dim, " sent again", &of_sent_again(again));
+        add(Colour::Dim, " sent again", &of_sent_again(again));
     }
     for sockets in &diagnosis.sockets {
-        add(Ink::Dim, " sockets", &of_sockets(sockets));
+        add(Colour::Dim, " sockets", &of_sockets(sockets));
     }
     if !diagnosis.sockets.is_empty() {
-        add(Ink::Dim, "", NOTHING_TO_SEND);
+        add(Colour::Dim, "", NOTHING_TO_SEND);
     }
     for said in racks(diagnosis) {
-        add(Ink::Dim, " racks", &said);
+        add(Colour::Dim, " racks", &said);
     }
     if !diagnosis.clients.is_empty() {
-        add(Ink::Dim, " clients", &format!("read as well: {}", diagnosis.clients.join(", ")));
+        add(Colour::Dim, " clients", &format!("read as well: {}", diagnosis.clients.join(", ")));
     }
     for absent in &diagnosis.absent {
-        add(Ink::Yellow, " lacking", &format!("{} ({}): scrape {}", absent.metric, absent.of.name(), absent.from));
+        add(Colour::Yellow, " lacking", &format!("{} ({}): scrape {}", absent.metric, absent.of.name(), absent.from));
     }
-    if !diagnosis.strangers.is_empty() {
+    if !diagnosis.unknown_nodes.is_empty() {
         add(
-            Ink::Dim,
+            Colour::Dim,
             " others",
             &format!(
                 "machines that are no nodes of the site: {}",
-                named_some(diagnosis.strangers.iter().map(String::as_str))
+                named_some(diagnosis.unknown_nodes.iter().map(String::as_str))
             ),
         );
     }
     for blind in &diagnosis.blind {
-        add(Ink::Dim, " blind", blind);
+        add(Colour::Dim, " blind", blind);
     }
     let odds = format!(
         "{} comparisons; of healthy windows, at most {} have something that is called odd",
         count(diagnosis.comparisons as f64),
-        words::percent(diagnosis.false_alarm_share)
+        phrases::percent(diagnosis.false_alarm_share)
     );
-    add(Ink::Dim, " chance", &odds);
+    add(Colour::Dim, " chance", &odds);
     for caveat in &diagnosis.caveats {
-        add(Ink::Dim, " caveat", caveat);
+        add(Colour::Dim, " caveat", caveat);
     }
     if let Some(explanation) = &diagnosis.explanation {
-        add(Ink::Dim, " figures", "by the model run backward, from what the engine served:");
+        add(Colour::Dim, " figures", "by the model run backward, from what the engine served:");
         text.push_str(&crate::explanation::text(explanation, false, look));
     }
     text
@@ -247,8 +247,8 @@ fn racks(diagnosis: &Diagnosis) -> Vec<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use linerate_record::diagnosis::{
-        Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, RackPair, RackUse, ReadLoad, ReadNode, ReadWindow,
-        SentAgain, SocketPath, SocketUse,
+        Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OutlierKind, RackPair, RackUse, ReadLoad, ReadNode, ReadWindow,
+        RetransmittingNode, SocketPath, SocketUse,
     };
     use linerate_record::plan::Resource;
     use linerate_record::readings::ReadMeasure;
@@ -287,8 +287,8 @@ pub(crate) mod tests {
     /// The same of so many racks, of which the second loses what enters it, the more the later it is sent from.
     pub(crate) fn of_racks(racks: usize) -> Diagnosis {
         let name = |rack: usize| format!("row-{rack}");
-        let mut of = diagnosis(4);
-        of.racks = (1..=racks)
+        let mut racks_diagnosis = diagnosis(4);
+        racks_diagnosis.racks = (1..=racks)
             .map(|rack| RackUse {
                 name: name(rack),
                 machines: 16,
@@ -300,7 +300,7 @@ pub(crate) mod tests {
             })
             .collect();
         let pairs = (1..=racks).flat_map(|from| (1..=racks).map(move |to| (from, to)));
-        of.rack_pairs = pairs
+        racks_diagnosis.rack_pairs = pairs
             .map(|(from, to)| RackPair {
                 from: name(from),
                 to: name(to),
@@ -311,7 +311,7 @@ pub(crate) mod tests {
                 is_too_few: false,
             })
             .collect();
-        of
+        racks_diagnosis
     }
 
     /// A diagnosis with something of everything, of so many nodes.
@@ -328,10 +328,10 @@ pub(crate) mod tests {
                     machines: vec![format!("node{node}")],
                 })
                 .collect(),
-            strangers: vec!["client".to_owned()],
+            unknown_nodes: vec!["client".to_owned()],
             unheard: 0,
             load: ReadLoad { get_bytes_per_s: Some(4e7), put_bytes_per_s: Some(0.0), ..ReadLoad::default() },
-            used: vec![UsedResource {
+            used: vec![ResourceUse {
                 resource: Resource::PublicEgress,
                 group: "node".to_owned(),
                 part: "eth0".to_owned(),
@@ -347,10 +347,10 @@ pub(crate) mod tests {
             racks: Vec::new(),
             rack_pairs: Vec::new(),
             clients: Vec::new(),
-            sent_again: vec![SentAgain { node: "node2".to_owned(), share: 0.027, others_share: Some(0.0004) }],
-            odd: (1..=7)
-                .map(|node| OddReading {
-                    of: OddKind::Steadiness(ReadMeasure::LinkSent),
+            sent_again: vec![RetransmittingNode { node: "node2".to_owned(), share: 0.027, others_share: Some(0.0004) }],
+            outlier: (1..=7)
+                .map(|node| OutlierReading {
+                    of: OutlierKind::Steadiness(ReadMeasure::LinkSent),
                     node: format!("node{node}"),
                     part: "eth0".to_owned(),
                     value: 0.003,
@@ -396,11 +396,11 @@ pub(crate) mod tests {
     fn the_answer_has_ten_lines_and_names_the_first_suspect_and_the_odd_ones_below() {
         for width in [60, 80, 120] {
             let text = text(&diagnosis(4), false, TextStyle { color: false, width });
-            let (answer, odd) = text.split_once("\n\n").unwrap();
+            let (answer, outlier) = text.split_once("\n\n").unwrap();
             assert!(answer.lines().count() <= LINES, "{text}");
             assert!(answer.contains("▸") && answer.contains("the link eth0 of node3 sends"), "{text}");
             assert!(answer.contains("95 %") && answer.contains("none of these"), "{text}");
-            assert!(odd.contains("2 more odd readings: --why"), "{text}");
+            assert!(outlier.contains("2 more odd readings: --why"), "{text}");
         }
     }
 

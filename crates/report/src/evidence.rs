@@ -1,10 +1,10 @@
 //! What a run says of a site beside its figures, in sentences of an explanation.
 
 use linerate_analysis::evidence::{Caveat, RunRemark};
-use linerate_record::run::kind;
+use linerate_record::run::failure_kind;
 use linerate_record::units::{duration_ns, grouped};
 
-use crate::words::{percent, series_label};
+use crate::phrases::{percent, series_label};
 
 /// What figures of a run rest on.
 #[must_use]
@@ -46,7 +46,7 @@ pub fn remark(remark: &RunRemark) -> String {
                 grouped(*requests),
                 workload.to_string().to_uppercase(),
                 grouped(*failed),
-                kind::counts(kinds)
+                failure_kind::counts(kinds)
             )
         }
         RunRemark::Late { workload, host, p50_ns, median_ns } => format!(
@@ -61,14 +61,14 @@ pub fn remark(remark: &RunRemark) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::Worded;
+    use linerate_record::run::MaybeKnown;
 
     use super::*;
 
     #[test]
     fn errors_and_late_hosts_of_a_run_are_told_with_their_figures() {
         let failures = |most| RunRemark::Failures {
-            workload: Worded::read("get"),
+            workload: MaybeKnown::read("get"),
             requests: 1001,
             failed: 3,
             kinds: [("503".to_owned(), 2), ("reset".to_owned(), 1)].into(),
@@ -82,7 +82,7 @@ mod tests {
         let of_two = remark(&failures(Some(("n2:9000".to_owned(), 3))));
         assert!(of_two.contains("(503: 2, reset: 1), 3 of them at n2:9000: look there first"), "{of_two}");
         let late =
-            RunRemark::Late { workload: Worded::read("put"), host: "n3".to_owned(), p50_ns: 290, median_ns: 110 };
+            RunRemark::Late { workload: MaybeKnown::read("put"), host: "n3".to_owned(), p50_ns: 290, median_ns: 110 };
         let late = remark(&late);
         assert!(late.starts_with("PUT of n3 takes 2.6 times as long as at half of the hosts (290 ns, not "), "{late}");
     }
@@ -91,7 +91,7 @@ mod tests {
     fn what_figures_of_a_run_rest_on_says_what_was_taken() {
         let site = || "four".to_owned();
         let no_interval =
-            Caveat::NoInterval { workload: Worded::read("get"), size: Worded::read("4MiB"), error_share: 0.1 };
+            Caveat::NoInterval { workload: MaybeKnown::read("get"), size: MaybeKnown::read("4MiB"), error_share: 0.1 };
         for (of, expected) in [
             (Caveat::ThisMachine, "unless that forwards to the site"),
             (

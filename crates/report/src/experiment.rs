@@ -1,7 +1,7 @@
 //! What an experiment says, and what a table of runs supports, as text for a terminal, as JSON and as a page.
 
-mod forest;
-mod planned;
+mod dry_run;
+mod forest_plot;
 mod progress;
 mod reach;
 mod run;
@@ -9,11 +9,11 @@ mod run;
 use linerate_record::experiment::{Decision, Effect, Remark, TableReport, TableSeries};
 use linerate_record::units::{bits_per_s, count};
 
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::phrases::{self, experiment as wording};
 use crate::terminal::{TextStyle, clean, cut, hanging_in, paint};
-use crate::words::{self, experiment as wording};
 
-pub use self::planned::{
+pub use self::dry_run::{
     PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, resuming, run_deeds, run_planned,
 };
 pub use self::progress::{CellPlace, cell_line, progress_line};
@@ -39,7 +39,7 @@ pub fn table_json(report: &TableReport) -> String {
 /// Every series with its arms and what may be said of each, then what else must be known.
 #[must_use]
 pub fn table_text(report: &TableReport, look: TextStyle) -> String {
-    let mut text = hanging_in(Ink::Dim, " ▸", 3, &outcome(report), look);
+    let mut text = hanging_in(Colour::Dim, " ▸", 3, &outcome(report), look);
     for series in &report.series {
         text.push_str(&series_lines(series, report, look));
     }
@@ -53,7 +53,7 @@ pub fn table_text(report: &TableReport, look: TextStyle) -> String {
 /// A line for each remark, with its kind before it.
 fn remark_lines(remarks: &[Remark], look: TextStyle) -> String {
     let line = |remark: &Remark| {
-        let ink = if wording::is_severe(remark.kind) { Ink::Red } else { Ink::Yellow };
+        let ink = if wording::is_severe(remark.kind) { Colour::Red } else { Colour::Yellow };
         let lead = format!(" {}", wording::remark(remark.kind));
         hanging_in(ink, &lead, REMARK_COLUMNS, &format!("{}: {}", remark.about, remark.sentence), look)
     };
@@ -78,34 +78,34 @@ fn outcome(report: &TableReport) -> String {
     let link = report.link_bits_per_s.map_or_else(String::new, |link| format!(", link {}", bits_per_s(link)));
     format!(
         "{}: {} (false discovery rate {}, an effect of {} matters{link})",
-        words::plural(effects.len() as u64, "comparison"),
+        phrases::plural(effects.len() as u64, "comparison"),
         parts.join(", "),
-        words::percent(report.alpha),
-        words::percent(report.matters_share)
+        phrases::percent(report.alpha),
+        phrases::percent(report.matters_share)
     )
 }
 
 fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> String {
     let mean = series.baseline_value.map_or_else(
-        || words::ABSENT.to_owned(),
+        || phrases::ABSENT.to_owned(),
         |value| if report.bits_per_s { bits_per_s(value) } else { count(value) },
     );
     let unit = if series.blocked { "block" } else { "run" };
-    let runs = words::plural(u64::from(series.baseline_runs), unit);
+    let runs = phrases::plural(u64::from(series.baseline_runs), unit);
     let takes = series.runs_needed.map_or_else(String::new, |needed| {
-        format!("; {} would take about {needed} interleaved blocks", words::percent(report.matters_share))
+        format!("; {} would take about {needed} interleaved blocks", phrases::percent(report.matters_share))
     });
     let label = format!("{:<width$}", cut(&clean(&series.label), ARM_COLUMNS), width = ARM_COLUMNS + 1);
     let reported = clean(&format!("{} {mean}, {runs}{takes}", series.baseline));
-    let mut text = format!("\n {label}{}\n", paint(Ink::Dim, &reported, look));
+    let mut text = format!("\n {label}{}\n", paint(Colour::Dim, &reported, look));
     for effect in &series.effects {
-        let share = effect.share.map_or_else(|| words::ABSENT.to_owned(), words::change);
+        let share = effect.share.map_or_else(|| phrases::ABSENT.to_owned(), phrases::change);
         let lead = format!("   {:<width$}{share:>9}", cut(&clean(&effect.arm), ARM_COLUMNS - 1), width = ARM_COLUMNS);
         let ink = match effect.decision {
-            Decision::Shown | Decision::RuledOut => Ink::Green,
-            Decision::Refused => Ink::Red,
-            Decision::Confounded | Decision::Association => Ink::Yellow,
-            _ => Ink::Dim,
+            Decision::Shown | Decision::RuledOut => Colour::Green,
+            Decision::Refused => Colour::Red,
+            Decision::Confounded | Decision::Association => Colour::Yellow,
+            _ => Colour::Dim,
         };
         text.push_str(&hanging_in(ink, &lead, LEAD_COLUMNS, &effect.sentence, look));
     }

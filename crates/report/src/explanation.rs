@@ -1,12 +1,14 @@
 //! An explanation as text for a terminal, JSON and one self-contained HTML page.
 
-mod brief;
+mod summary;
 
-use linerate_record::explanation::{Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator};
+use linerate_record::explanation::{
+    DistinguishingReading, Explanation, FigureAgainstCeiling, Hypothesis, Kind, Residual,
+};
 
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::phrases::{self, hypotheses, site_and_plan};
 use crate::terminal::{TextStyle, hanging, hanging_in};
-use crate::words::{self, explained, model};
 
 /// Hypotheses shown, with those that no figure tells from them.
 const KINDS_SHOWN: usize = 5;
@@ -33,48 +35,48 @@ pub fn html(explanation: &Explanation) -> String {
 /// With `why`, the whole explanation: what each cause predicts of each figure, what shows it, and every caveat.
 #[must_use]
 pub fn text(explanation: &Explanation, why: bool, look: TextStyle) -> String {
-    if why { whole(explanation, look) } else { brief::text(explanation, look) }
+    if why { whole(explanation, look) } else { summary::text(explanation, look) }
 }
 
 fn whole(explanation: &Explanation, look: TextStyle) -> String {
     let mut text = observed(explanation, look);
     for reported in &explanation.of_run {
-        text.push_str(&hanging_in(Ink::Yellow, " run", 14, reported, look));
+        text.push_str(&hanging_in(Colour::Yellow, " run", 14, reported, look));
     }
     for reported in &explanation.of_nodes {
-        text.push_str(&hanging_in(Ink::Yellow, " nodes", 14, reported, look));
+        text.push_str(&hanging_in(Colour::Yellow, " nodes", 14, reported, look));
     }
-    let (of_site, of_nodes): (Vec<&FigureStanding>, Vec<&FigureStanding>) =
-        explanation.described.iter().partition(|standing| model::of_site(&standing.what));
+    let (of_site, of_nodes): (Vec<&FigureAgainstCeiling>, Vec<&FigureAgainstCeiling>) =
+        explanation.described.iter().partition(|figure_row| site_and_plan::of_site(&figure_row.what));
     let (of_nodes, between) = ends(of_nodes);
-    for standing in of_site.into_iter().chain(of_nodes) {
-        let ink = if standing.above_sigmas.is_some() { Ink::Red } else { Ink::Dim };
-        text.push_str(&hanging_in(ink, " needs", 14, &standing.claim, look));
+    for figure_row in of_site.into_iter().chain(of_nodes) {
+        let ink = if figure_row.above_sigmas.is_some() { Colour::Red } else { Colour::Dim };
+        text.push_str(&hanging_in(ink, " needs", 14, &figure_row.claim, look));
     }
     if between > 0 {
-        let reported = format!("{} between these", words::of_single_nodes(between as u64, "more figure"));
+        let reported = format!("{} between these", phrases::of_single_nodes(between as u64, "more figure"));
         text.push_str(&hanging("", 14, &reported, look));
     }
     text.push('\n');
-    let reported = explained::outcome(explanation);
+    let reported = hypotheses::outcome(explanation);
     text.push_str(&hanging(" ▸", 3, &reported, look));
     if !explanation.survivors.is_empty() {
-        text.push_str(&hanging("", 3, model::WEIGHTS, look));
+        text.push_str(&hanging("", 3, site_and_plan::WEIGHTS, look));
     }
     let kinds = &explanation.kinds;
     let (shown, rest) = kinds.split_at(KINDS_SHOWN.min(kinds.len()));
-    let whole = explained::row_of_whole(explanation, shown);
+    let whole = hypotheses::row_of_whole(explanation, shown);
     for kind in shown.iter().chain(&whole) {
         text.push('\n');
         text.push_str(&kind_lines(kind, &explanation.survivors, look));
     }
-    let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
-    text.push_str(&format!("\n{}", hanging(&lead, 14, model::NONE_OF_THESE, look)));
+    let lead = format!("  –  {:>5}", phrases::percent(explanation.none_of_these));
+    text.push_str(&format!("\n{}", hanging(&lead, 14, site_and_plan::NONE_OF_THESE, look)));
     text.push_str(&more_kinds(&without(rest, whole.as_ref()), look));
     text.push('\n');
     for residual in &explanation.unexplained {
-        let reported = explained::unexplained(residual, &explanation.survivors);
-        text.push_str(&hanging_in(Ink::Red, " unexplained", 14, &reported, look));
+        let reported = hypotheses::unexplained(residual, &explanation.survivors);
+        text.push_str(&hanging_in(Colour::Red, " unexplained", 14, &reported, look));
     }
     if let Some(separator) = &explanation.separator {
         text.push_str(&separator_lines(separator, explanation, look));
@@ -87,18 +89,18 @@ fn whole(explanation: &Explanation, look: TextStyle) -> String {
 
 fn observed(explanation: &Explanation, look: TextStyle) -> String {
     let observations = &explanation.observations;
-    let site = observations.figures.iter().filter(|f| model::of_site(&f.what));
-    let mut reported: Vec<String> = site.map(model::observed).collect();
+    let site = observations.figures.iter().filter(|f| site_and_plan::of_site(&f.what));
+    let mut reported: Vec<String> = site.map(site_and_plan::observed).collect();
     if let Some(nodes) = &explanation.node_figures {
-        let range = explained::range(Some(nodes.least_bytes_per_s), nodes.most_bytes_per_s);
-        reported.push(format!("{}, {range}", words::of_single_nodes(nodes.figures, "figure")));
+        let range = hypotheses::range(Some(nodes.least_bytes_per_s), nodes.most_bytes_per_s);
+        reported.push(format!("{}, {range}", phrases::of_single_nodes(nodes.figures, "figure")));
     }
-    reported.push(model::measuring_error(explanation));
+    reported.push(site_and_plan::measuring_error(explanation));
     hanging(" observed", 14, &reported.join("; "), look)
 }
 
 /// Of many figures of single nodes, those that have the least and the most of their ceiling; and how many others.
-fn ends(mut standings: Vec<&FigureStanding>) -> (Vec<&FigureStanding>, usize) {
+fn ends(mut standings: Vec<&FigureAgainstCeiling>) -> (Vec<&FigureAgainstCeiling>, usize) {
     if standings.len() <= NODES_SHOWN {
         return (standings, 0);
     }
@@ -110,11 +112,11 @@ fn ends(mut standings: Vec<&FigureStanding>) -> (Vec<&FigureStanding>, usize) {
 /// Kinds without a row that has its own place.
 fn without(kinds: &[Kind], row: Option<&Kind>) -> Vec<Kind> {
     let has_row = |place: &usize| row.is_some_and(|row| row.survivors.contains(place));
-    let of = |kind: &Kind| Kind {
+    let kept_kind = |kind: &Kind| Kind {
         survivors: kind.survivors.iter().copied().filter(|place| !has_row(place)).collect(),
         weight: kind.weight,
     };
-    kinds.iter().map(of).filter(|kind| !kind.survivors.is_empty()).collect()
+    kinds.iter().map(kept_kind).filter(|kind| !kind.survivors.is_empty()).collect()
 }
 
 /// What is left to the page and the JSON.
@@ -123,9 +125,9 @@ fn more_kinds(kinds: &[Kind], look: TextStyle) -> String {
         return String::new();
     }
     let hypotheses: usize = kinds.iter().map(|kind| kind.survivors.len()).sum();
-    let kinds = words::plural(kinds.len() as u64, "more kind");
+    let kinds = phrases::plural(kinds.len() as u64, "more kind");
     let unit = if hypotheses == 1 { "hypothesis" } else { "hypotheses" };
-    let reported = format!("{kinds}, {} {unit}: in the page and the JSON", words::grouped(hypotheses as u64));
+    let reported = format!("{kinds}, {} {unit}: in the page and the JSON", phrases::grouped(hypotheses as u64));
     format!("\n{}", hanging("  …", 5, &reported, look))
 }
 
@@ -133,27 +135,27 @@ fn more_kinds(kinds: &[Kind], look: TextStyle) -> String {
 fn kind_lines(kind: &Kind, survivors: &[Hypothesis], look: TextStyle) -> String {
     let Some(&first) = kind.survivors.first() else { return String::new() };
     let (number, hypothesis) = (first + 1, &survivors[first]);
-    let lead = format!(" {number:>2}  {:>5}", words::percent(hypothesis.weight));
-    let mut text = hanging_in(Ink::Yellow, &lead, 14, &explained::row(hypothesis), look);
-    text.push_str(&hanging("      like", 14, &model::alike(kind, survivors), look));
-    let (site, nodes): (Vec<_>, Vec<_>) = hypothesis.residuals.iter().partition(|r| model::of_site(&r.what));
+    let lead = format!(" {number:>2}  {:>5}", phrases::percent(hypothesis.weight));
+    let mut text = hanging_in(Colour::Yellow, &lead, 14, &hypotheses::row(hypothesis), look);
+    text.push_str(&hanging("      like", 14, &site_and_plan::alike(kind, survivors), look));
+    let (site, nodes): (Vec<_>, Vec<_>) = hypothesis.residuals.iter().partition(|r| site_and_plan::of_site(&r.what));
     for residual in site.into_iter().chain(telling(&nodes)) {
-        let ink = if residual.explained { Ink::Dim } else { Ink::Red };
+        let ink = if residual.explained { Colour::Dim } else { Colour::Red };
         let lead = match (residual.explained, residual.above_sigmas) {
             (true, _) => "      fits",
             (false, Some(_)) => "      above",
             (false, None) => "      not",
         };
-        text.push_str(&hanging_in(ink, lead, 14, &explained::residual(residual), look));
+        text.push_str(&hanging_in(ink, lead, 14, &hypotheses::residual(residual), look));
     }
     if let Some(more) = nodes.len().checked_sub(NODES_SHOWN).filter(|more| *more > 0) {
         // Of many that miss alike, those that are named miss by no less.
         let fit = if more == 1 { "that fits no worse" } else { "that fit no worse" };
-        let reported = format!("{} {fit}", words::of_single_nodes(more as u64, "more figure"));
+        let reported = format!("{} {fit}", phrases::of_single_nodes(more as u64, "more figure"));
         text.push_str(&hanging("", 14, &reported, look));
     }
     for stated in hypothesis.deviations.iter().flat_map(|deviation| &deviation.contradicts) {
-        text.push_str(&hanging_in(Ink::Red, "      against", 14, &explained::against(stated), look));
+        text.push_str(&hanging_in(Colour::Red, "      against", 14, &hypotheses::against(stated), look));
     }
     for deviation in &hypothesis.deviations {
         text.push_str(&hanging("      shown", 14, &deviation.shown_by, look));
@@ -176,13 +178,13 @@ fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
     nodes
 }
 
-fn separator_lines(separator: &Separator, explanation: &Explanation, look: TextStyle) -> String {
-    let shown = |kind: &Kind| kind.survivors.iter().take(1 + model::ALIKE_SHOWN).copied().collect::<Vec<_>>();
+fn separator_lines(separator: &DistinguishingReading, explanation: &Explanation, look: TextStyle) -> String {
+    let shown = |kind: &Kind| kind.survivors.iter().take(1 + site_and_plan::ALIKE_SHOWN).copied().collect::<Vec<_>>();
     let kinds = &explanation.kinds[..KINDS_SHOWN.min(explanation.kinds.len())];
-    let whole = explained::row_of_whole(explanation, kinds);
+    let whole = hypotheses::row_of_whole(explanation, kinds);
     let shown: Vec<usize> = kinds.iter().chain(&whole).flat_map(shown).collect();
-    let expectations = model::expectations(separator, &explanation.survivors, |place| shown.contains(&place));
-    let mut text = hanging_in(Ink::Green, " read next", 14, &separator.reading, look);
+    let expectations = site_and_plan::expectations(separator, &explanation.survivors, |place| shown.contains(&place));
+    let mut text = hanging_in(Colour::Green, " read next", 14, &separator.reading, look);
     text.push_str(&hanging("      how", 14, &separator.how, look));
     for (names, expectation) in expectations {
         text.push_str(&hanging("      if", 14, &format!("{expectation}: then it is {names}"), look));

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::Severity;
 use linerate_record::fleet::{
-    FleetAudit, FleetCheck, FleetDifference, FleetRow, NodeRole, ReachedNode, Unlike, UnreachedNode,
+    DriftedFact, FleetAudit, FleetCheck, FleetDifference, FleetRow, NodeRole, ReachedNode, UnreachedNode,
 };
 use linerate_record::machine::Machine;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
 use serde::Serialize;
 
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::phrases::{self, audit as wording, plural};
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
-use crate::words::{self, audit as wording, plural};
 
 /// Nodes that are named in a list; of more, the others are counted.
 const NAMED: usize = 6;
@@ -62,7 +62,7 @@ pub fn check(check: &FleetCheck, all: bool, look: TextStyle) -> String {
     }
     for (row, node) in &reached {
         for remark in remarks(node) {
-            text.push_str(&hanging_in(Ink::Yellow, " warning", 11, &format!("{}: {remark}", row.name), look));
+            text.push_str(&hanging_in(Colour::Yellow, " warning", 11, &format!("{}: {remark}", row.name), look));
         }
     }
     if reached.is_empty() {
@@ -99,7 +99,7 @@ fn versions(reached: &[Reached<'_>], own: &str, look: TextStyle) -> String {
         [(version, _)] if *version == own => hanging(" linerate", 11, &format!("{own} on each, as here"), look),
         [(version, _)] => {
             let claim = format!("{} on each, and {own} here: use the same version", clean(version));
-            hanging_in(Ink::Yellow, " linerate", 11, &claim, look)
+            hanging_in(Colour::Yellow, " linerate", 11, &claim, look)
         }
         [(most, on), others @ ..] => {
             let is_majority = others.iter().all(|(_, names)| names.len() < on.len());
@@ -107,7 +107,7 @@ fn versions(reached: &[Reached<'_>], own: &str, look: TextStyle) -> String {
             let others = others.iter().map(|(version, names)| format!("{} on {}", clean(version), named(names)));
             let others = others.collect::<Vec<_>>().join("; ");
             let claim = format!("{} on {first}; {others}; {own} here: use the same version", clean(most));
-            hanging_in(Ink::Yellow, " linerate", 11, &claim, look)
+            hanging_in(Colour::Yellow, " linerate", 11, &claim, look)
         }
     }
 }
@@ -122,11 +122,11 @@ fn unreached(rows: &[FleetRow], look: TextStyle) -> String {
             None => reasons.push((&fault.why, &fault.remedy, vec![&row.name])),
         }
     }
-    let told = reasons.iter().map(|(why, remedy, names)| {
+    let reported = reasons.iter().map(|(why, remedy, names)| {
         let claim = format!("{}: not reached: {why}", named(names));
-        hanging_in(Ink::Red, " critical", 11, &claim, look) + &hanging("           try", 16, remedy, look)
+        hanging_in(Colour::Red, " critical", 11, &claim, look) + &hanging("           try", 16, remedy, look)
     });
-    told.collect()
+    reported.collect()
 }
 
 fn table(reached: &[Reached<'_>], look: TextStyle) -> String {
@@ -138,7 +138,7 @@ fn table(reached: &[Reached<'_>], look: TextStyle) -> String {
             continue;
         }
         let head = line(name, [role.name(), "clock", "trip", "cores", "memory", "NICs", "may"].map(str::to_owned));
-        text.push_str(&format!("\n{}\n", paint(Ink::Dim, &head, look)));
+        text.push_str(&format!("\n{}\n", paint(Colour::Dim, &head, look)));
         for (row, node) in rows {
             let machine = &node.machine;
             let cells = [
@@ -188,7 +188,7 @@ fn groups(reached: &[Reached<'_>], look: TextStyle) -> String {
     }
     // Few that are alike stand out among many.
     groups.sort_by_key(|(_, group)| group.len());
-    let told = groups.iter().map(|((what, linerate), group)| {
+    let reported = groups.iter().map(|((what, linerate), group)| {
         let names: Vec<&str> = group.iter().map(|(row, _)| row.name.as_str()).collect();
         let alike = if group.len() == 1 {
             names[0].to_owned()
@@ -206,9 +206,9 @@ fn groups(reached: &[Reached<'_>], look: TextStyle) -> String {
             duration_ns(bound as f64),
             duration_ns(trip as f64)
         );
-        hanging_in(Ink::Green, " ", 1, &alike, look) + &hanging("", 11, what, look) + &hanging("", 11, &clocks, look)
+        hanging_in(Colour::Green, " ", 1, &alike, look) + &hanging("", 11, what, look) + &hanging("", 11, &clocks, look)
     });
-    format!("\n{}", told.collect::<String>())
+    format!("\n{}", reported.collect::<String>())
 }
 
 fn memory(bytes: u64) -> String {
@@ -242,7 +242,7 @@ fn nics(machine: &Machine) -> String {
     speeds.sort_unstable_by_key(|(speed, _)| std::cmp::Reverse(*speed));
     let each = speeds.iter().map(|(speed, count)| format!("{count}×{}", bits_per_s(*speed as f64).replace(".0 ", " ")));
     let text = each.collect::<Vec<_>>().join(", ");
-    if text.is_empty() { words::ABSENT.to_owned() } else { text }
+    if text.is_empty() { phrases::ABSENT.to_owned() } else { text }
 }
 
 /// What differs among nodes that should be alike, what audits found, and which settings differ from the profile.
@@ -274,7 +274,7 @@ pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
             "{}: some values could not be read, mostly without root; linerate audit there names them",
             named(&partly)
         );
-        text.push_str(&hanging_in(Ink::Yellow, " unread", 11, &claim, look));
+        text.push_str(&hanging_in(Colour::Yellow, " unread", 11, &claim, look));
     }
     text
 }
@@ -290,7 +290,7 @@ pub fn cleaned(nodes: &[(FleetRow, Option<UnreachedNode>)]) -> String {
     text + &format!(" {clean} of {} nodes reached by SSH are clean\n", nodes.len())
 }
 
-fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
+fn unlike(rows: &[DriftedFact], compared: u32, look: TextStyle) -> String {
     if compared == 0 {
         return hanging(" alike", 11, "no comparison: no role has two nodes of the same kind that were read", look)
             + "\n";
@@ -298,7 +298,7 @@ fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
     if rows.is_empty() {
         return hanging(" alike", 11, &format!("nodes of the same role agree in all {compared} facts"), look) + "\n";
     }
-    let mut text = paint(Ink::Yellow, " Differences between nodes of the same role", look) + "\n";
+    let mut text = paint(Colour::Yellow, " Differences between nodes of the same role", look) + "\n";
     for row in rows {
         text.push_str(&hanging(&format!(" {}", row.role.name()), 11, &difference(row), look));
     }
@@ -308,11 +308,11 @@ fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
 
 /// In what nodes of a role differ, as a sentence of its own.
 #[must_use]
-pub fn differing(row: &Unlike) -> String {
+pub fn differing(row: &DriftedFact) -> String {
     format!("{} nodes differ in {}", row.role.name(), difference(row))
 }
 
-fn difference(row: &Unlike) -> String {
+fn difference(row: &DriftedFact) -> String {
     let most = row.values.first().map_or(0, |value| value.nodes.len());
     let is_majority = row.values.iter().skip(1).all(|value| value.nodes.len() < most);
     let values = row.values.iter().enumerate().map(|(i, value)| {
@@ -330,11 +330,11 @@ fn findings(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     let mut text = String::new();
     for one in &audit.findings[..shown] {
         let ink = match one.finding.severity {
-            Severity::Critical => Ink::Red,
-            Severity::Warning => Ink::Yellow,
-            Severity::Note => Ink::Dim,
+            Severity::Critical => Colour::Red,
+            Severity::Warning => Colour::Yellow,
+            Severity::Note => Colour::Dim,
         };
-        let lead = format!(" {}", words::severity(one.finding.severity));
+        let lead = format!(" {}", phrases::severity(one.finding.severity));
         let claim = format!("{}: {}", who(&one.nodes, audit), one.finding.claim);
         text.push_str(&hanging_in(ink, &lead, 11, &claim, look));
         text.push_str(&hanging("           try", 16, &one.finding.remedy, look));
@@ -348,7 +348,7 @@ fn differences(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
         return String::new();
     }
     let title = " Differences from the profile, by weight";
-    let mut text = paint(Ink::Dim, title, look) + "\n";
+    let mut text = paint(Colour::Dim, title, look) + "\n";
     let shown = if all { audit.differences.len() } else { SHOWN_MAX.min(audit.differences.len()) };
     for one in &audit.differences[..shown] {
         let difference = &one.difference;
@@ -378,7 +378,7 @@ fn place(one: &FleetDifference) -> String {
 
 fn more(more: usize, look: TextStyle) -> String {
     let claim = format!("… and {more} more: --all shows them");
-    if more == 0 { String::new() } else { hanging_in(Ink::Dim, "   ", 3, &claim, look) }
+    if more == 0 { String::new() } else { hanging_in(Colour::Dim, "   ", 3, &claim, look) }
 }
 
 /// Names of nodes, or that it is all of them.
@@ -403,7 +403,7 @@ fn nodes(count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::fleet::{Allowed, AuditedNode, FLEET_SCHEMA, UnlikeValue};
+    use linerate_record::fleet::{Allowed, AuditedNode, DriftedValue, FLEET_SCHEMA};
     use linerate_record::machine::MachineNic;
 
     use super::*;
@@ -476,8 +476,8 @@ mod tests {
         let text = check(&found, false, LOOK);
         assert!(text.lines().count() < 24, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let (odd, many) = (text.find("\n node100\n"), text.find("\n 193 nodes alike: node001"));
-        assert!(odd.is_some() && odd < many, "{text}");
+        let (outlier, many) = (text.find("\n node100\n"), text.find("\n 193 nodes alike: node001"));
+        assert!(outlier.is_some() && outlier < many, "{text}");
         assert!(check(&found, true, LOOK).lines().count() > 195);
     }
 
@@ -487,8 +487,8 @@ mod tests {
         let others = [10, 20, 30];
         others.iter().for_each(|n| found.nodes[*n].reached.as_mut().expect("reached").linerate = "0.2.0".to_owned());
         let text = check(&found, false, LOOK);
-        let told = " linerate  0.1.0 on 191 nodes; 0.2.0 on node011 node021 node031; 0.1.0 here: use\n";
-        assert!(text.contains(told), "{text}");
+        let reported = " linerate  0.1.0 on 191 nodes; 0.2.0 on node011 node021 node031; 0.1.0 here: use\n";
+        assert!(text.contains(reported), "{text}");
         found.linerate = "0.3.0".to_owned();
         found.nodes.iter_mut().filter_map(|row| row.reached.as_mut()).for_each(|node| node.linerate = "0.1.0".into());
         let text = check(&found, false, LOOK);
@@ -497,11 +497,12 @@ mod tests {
 
     #[test]
     fn the_minority_is_named_and_a_tie_names_both() {
-        let value = |value: &str, nodes: &[&str]| UnlikeValue {
+        let value = |value: &str, nodes: &[&str]| DriftedValue {
             value: Some(value.to_owned()),
             nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let row = |values| Unlike { role: NodeRole::Storage, site_node: None, what: "MTU of eth0".to_owned(), values };
+        let row =
+            |values| DriftedFact { role: NodeRole::Storage, site_node: None, what: "MTU of eth0".to_owned(), values };
         let many: Vec<String> = (1..=53).map(|n| format!("n{n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let rows = [
@@ -511,7 +512,7 @@ mod tests {
         let text = unlike(&rows, 10, LOOK);
         assert!(text.contains(" storage   MTU of eth0: 53 nodes 9000; node07 node19 node33 1500\n"), "{text}");
         assert!(text.contains(" storage   MTU of eth0: a 9000; b 1500\n"), "{text}");
-        let of_kind = Unlike { site_node: Some("dense".to_owned()), ..rows[1].clone() };
+        let of_kind = DriftedFact { site_node: Some("dense".to_owned()), ..rows[1].clone() };
         assert!(unlike(&[of_kind], 10, LOOK).contains(" storage   MTU of eth0 of dense: a 9000; b 1500\n"));
         assert_eq!(differing(&rows[1]), "storage nodes differ in MTU of eth0: a 9000; b 1500");
         assert!(unlike(&[], 10, LOOK).contains("agree in all 10 facts"));

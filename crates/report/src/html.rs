@@ -6,8 +6,8 @@
 use linerate_analysis::view::{Point, Series, View};
 use linerate_record::units::count;
 
-use self::markup::Exact;
-use crate::words;
+use self::markup::ExactFigures;
+use crate::phrases;
 
 pub(crate) mod audit;
 mod bars;
@@ -21,11 +21,11 @@ mod growth;
 mod hosts;
 mod markup;
 pub(crate) mod net;
+mod page;
 pub(crate) mod plan;
 mod points;
 pub(crate) mod rollout;
 mod setup;
-mod sheet;
 mod summary;
 
 /// The sections of a report of a run.
@@ -66,7 +66,7 @@ const EXACT_POINTS_MAX: usize = 100;
 pub fn html(view: &View) -> String {
     let ceilings = view.ceilings.iter().map(|ceiling| 1 + usize::from(ceiling.plain.is_some())).sum::<usize>();
     let count = view.series.iter().map(|series| series.points.len()).sum::<usize>() + ceilings;
-    let exact = if count <= EXACT_POINTS_MAX { Exact::Carried } else { Exact::Left };
+    let exact = if count <= EXACT_POINTS_MAX { ExactFigures::Carried } else { ExactFigures::Left };
     let link = |(id, title, needs_script): (&str, &str, bool)| {
         format!("<a{} href=\"#{id}\">{title}</a>", if needs_script { " class=\"js-only\"" } else { "" })
     };
@@ -86,7 +86,7 @@ pub fn html(view: &View) -> String {
         "setup" => setup::facts(&view.run),
         _ => String::new(),
     });
-    sheet::framed(&sheet::HtmlPage {
+    page::framed(&page::HtmlPage {
         title: view.run.title.as_ref().unwrap_or(&view.run.id),
         nav: &[REPORT_NAV.map(link).concat(), of_clients].concat(),
         header: &summary::header(&view.run),
@@ -113,9 +113,9 @@ fn filled(template: &str, part: impl Fn(&str) -> String) -> String {
 
 /// `GET 4 MiB × 16`, or `GET 4 MiB at 200/s` of an open loop.
 fn point_label(series: &Series, point: &Point) -> String {
-    let label = words::series_name(series);
+    let label = phrases::series_name(series);
     match &point.open {
-        Some(open) => format!("{label} at {}/s", count(open.asked_per_s)),
+        Some(open) => format!("{label} at {}/s", count(open.requested_per_s)),
         None => format!("{label} × {}", point.concurrency),
     }
 }

@@ -4,17 +4,17 @@
 use std::fmt::Write as _;
 
 use linerate_analysis::findings::{requests_failed, threshold_missed};
-use linerate_analysis::thresholds::Held;
+use linerate_analysis::thresholds::ThresholdResult;
 use linerate_analysis::view::{Point, Series, View, too_many_failed};
 use linerate_record::run::StopReason;
 use linerate_record::units::{grouped, percent};
 
-use crate::words;
+use crate::phrases;
 
 /// A suite of the name of the run's title, or of the run. Its cases fail where the run ended with an exit code for the
 /// same reason, or a threshold is missed.
 #[must_use]
-pub fn junit(view: &View, held: &[Held]) -> String {
+pub fn junit(view: &View, held: &[ThresholdResult]) -> String {
     let run = &view.run;
     let severe = |finding: Option<&linerate_record::finding::Finding>| {
         finding.map(|found| format!("{}: {}", found.claim, found.evidence))
@@ -24,20 +24,20 @@ pub fn junit(view: &View, held: &[Held]) -> String {
         case("run", "requests succeed, and objects are as written", severe(requests_failed(view))),
     ];
     for series in &view.series {
-        cases.push(case(&words::series_name(series), "requests succeed", failed(series)));
+        cases.push(case(&phrases::series_name(series), "requests succeed", failed(series)));
     }
-    if run.asked.slo.is_some() || run.asked.abort_if.is_some() {
+    if run.requested.slo.is_some() || run.requested.abort_if.is_some() {
         cases.push(case("run", "bounds of the run are kept", severe(threshold_missed(view))));
     }
     for one in held {
         let series = view.series.get(one.series);
-        let label = series.map_or_else(String::new, words::series_name);
+        let label = series.map_or_else(String::new, phrases::series_name);
         cases.push(case(&label, &format!("not {}", one.threshold), one.missed.then(|| one.reported.clone())));
     }
     let failures = cases.iter().filter(|case| case.contains("<failure")).count();
     let (tests, name) = (cases.len(), escaped(run.title.as_ref().unwrap_or(&run.id)));
     let seconds = run.elapsed_ms as f64 / 1e3;
-    let time = words::utc_exact(run.started_unix_ms);
+    let time = phrases::utc_exact(run.started_unix_ms);
     let counts = format!("tests=\"{tests}\" failures=\"{failures}\"");
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"{name}\" {counts} \
@@ -74,9 +74,9 @@ fn failed(series: &Series) -> Option<String> {
 
 fn failed_in_warmup(point: &Point) -> Option<String> {
     let (failed, all) = (point.warmup_error_count(), point.ended_with_warmup());
-    let told =
+    let reported =
         || format!("{} of {} requests of point {} failed in its warm-up", grouped(failed), grouped(all), point.point);
-    too_many_failed(failed, all).then(told)
+    too_many_failed(failed, all).then(reported)
 }
 
 fn case(class: &str, name: &str, failure: Option<String>) -> String {

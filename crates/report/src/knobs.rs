@@ -108,10 +108,11 @@ fn in_full(entry: &KnobEntry, columns: usize) -> String {
 }
 
 fn advised(all: &[Advised]) -> String {
-    let of = |devices: &[String]| {
+    let devices_suffix = |devices: &[String]| {
         if devices.is_empty() { String::new() } else { format!(" for {}", devices.join(", ")) }
     };
-    let reported = all.iter().map(|one| format!("{}{}: {}", one.advice.value, of(&one.devices), one.advice.why));
+    let reported =
+        all.iter().map(|one| format!("{}{}: {}", one.advice.value, devices_suffix(&one.devices), one.advice.why));
     let reported: Vec<String> = reported.collect();
     if reported.is_empty() { "nothing for this machine: leave it as it is".to_owned() } else { reported.join("; ") }
 }
@@ -171,7 +172,7 @@ pub fn json(entries: &[KnobEntry]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::knob::Relief;
+    use linerate_record::knob::RelievedResource;
     use linerate_record::knob::domain::number;
 
     use super::*;
@@ -186,7 +187,7 @@ mod tests {
         default: "60",
         summary: "How readily anonymous memory is swapped.",
         why: "An engine that is swapped answers late.",
-        relief: Relief::Memory,
+        relief: RelievedResource::Memory,
         relieves: "memory",
         risk: "None.",
         sources: &["Linux, mm/vmscan.c"],

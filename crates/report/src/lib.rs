@@ -7,30 +7,30 @@
 //! each exact figure beside the rounded one, in `data-` attributes, so that the two can be compared.
 
 pub mod audit;
-pub mod cleaned;
+pub mod cleaning;
+mod colour;
 pub mod comparison;
 mod csv;
-mod diagnosed;
 pub mod diagnosis;
+mod diagnosis_sentences;
+pub mod dry_run;
 pub mod evidence;
 pub mod experiment;
 pub mod explanation;
-mod fitted;
 pub mod fleet;
-pub mod foretold;
 mod html;
-mod ink;
 mod json;
 mod junit;
 pub mod knobs;
+mod line_budget;
 pub mod net;
 pub mod openmetrics;
+mod phrases;
 pub mod plan;
 pub mod rollout;
 pub mod runs;
 pub mod terminal;
 pub mod tune;
-mod words;
 
 #[doc(no_inline)]
 pub use linerate_analysis::view::View;

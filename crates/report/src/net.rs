@@ -2,7 +2,7 @@
 
 mod classes;
 mod columns;
-mod compared;
+mod comparison;
 mod csv;
 mod matrix;
 mod paths;
@@ -14,15 +14,15 @@ use linerate_analysis::net::view::{NetPairFigures, NetPairMembers, NetView};
 use linerate_record::finding::Severity;
 use linerate_record::net::NetOp;
 
-use crate::fitted::{Line, fits, fitted, line, whole_line};
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::line_budget::{Line, fits, fitted, line, whole_line};
+use crate::phrases::net::{measured, pair_rate, plus_minus, rate};
+use crate::phrases::{ABSENT, members as bonds, net as words, plural};
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
-use crate::words::net::{measured, pair_rate, plus_minus, rate};
-use crate::words::{ABSENT, members as bonds, net as words, plural};
 
 use matrix::MatrixWidths;
 
-pub use compared::{comparison_csv, comparison_json, comparison_text};
+pub use comparison::{comparison_csv, comparison_json, comparison_text};
 
 /// Columns before what a line says.
 const LEAD: usize = 12;
@@ -113,16 +113,16 @@ pub fn text(view: &NetView, look: TextStyle, all: bool) -> String {
 /// The answer: all of it, or as much as there is room for.
 fn answer(view: &NetView, room: Option<AnswerRoom>) -> Vec<Line> {
     let all = room.is_none();
-    let mut lines = vec![whole_line(Ink::Dim, " measured", measured(view))];
+    let mut lines = vec![whole_line(Colour::Dim, " measured", measured(view))];
     let warned = if all { view.warnings.len() } else { view.warnings.len().min(2) };
-    lines.extend(view.warnings[..warned].iter().map(|warning| line(Ink::Yellow, " warning", warning.clone())));
-    lines.push(line(Ink::Green, " ▸", view.answer.clone()));
+    lines.extend(view.warnings[..warned].iter().map(|warning| line(Colour::Yellow, " warning", warning.clone())));
+    lines.push(line(Colour::Green, " ▸", view.answer.clone()));
     let shown = room.map_or(view.findings.len(), |room| room.findings.min(view.findings.len()));
     for (place, finding) in view.findings[..shown].iter().enumerate() {
         let (ink, lead) = match finding.severity {
-            Severity::Critical => (Ink::Red, " critical"),
-            Severity::Warning => (Ink::Yellow, " finding"),
-            Severity::Note => (Ink::Dim, " note"),
+            Severity::Critical => (Colour::Red, " critical"),
+            Severity::Warning => (Colour::Yellow, " finding"),
+            Severity::Note => (Colour::Dim, " note"),
         };
         let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; remedy: {}", finding.remedy) };
         lines.push(match (all, place) {
@@ -136,13 +136,13 @@ fn answer(view: &NetView, room: Option<AnswerRoom>) -> Vec<Line> {
             0 => "the remedies of the others".to_owned(),
             left => format!("{}, and the remedies of all", plural(left as u64, "more finding")),
         };
-        lines.push(line(Ink::Dim, "", format!("{what}: --all and report.html have them")));
+        lines.push(line(Colour::Dim, "", format!("{what}: --all and report.html have them")));
     }
     if view.streams.len() > 1 && room.is_none_or(|room| room.streams) {
-        lines.push(line(Ink::Dim, " streams", words::over_streams(view)));
+        lines.push(line(Colour::Dim, " streams", words::over_streams(view)));
     }
     let limits = view.limits.iter().take(room.map_or(view.limits.len(), |room| room.limits));
-    lines.extend(limits.map(|limit| line(Ink::Dim, " limited by", words::limit_count(limit))));
+    lines.extend(limits.map(|limit| line(Colour::Dim, " limited by", words::limit_count(limit))));
     lines
 }
 
@@ -211,7 +211,7 @@ fn pair_table(view: &NetView, head: &str, pairs: &[&NetPairFigures]) -> String {
         let row = format!("  {first:<names$} {streams:>7} {rate:>10} {around:>8}{rest}  {last}");
         format!("{}\n", row.trim_end())
     };
-    let columns = columns::of(view.load.op);
+    let columns = columns::columns_for(view.load.op);
     let heads: Vec<String> = columns.iter().map(|column| column.head.to_owned()).collect();
     let mut text = format!("\n{}", cells(head, ["streams", words::counted(view), ""], &heads, "limited by"));
     for pair in pairs {
@@ -270,7 +270,7 @@ fn members(view: &NetView, look: TextStyle, all: bool) -> String {
     pairs.truncate(if all { count } else { BONDED_SHOWN });
     let is_nothing = pairs.is_empty() && view.bonds_by_model.is_empty();
     let mut text = if is_nothing { String::new() } else { "\n".to_owned() };
-    let mut add = |lead: &str, says: &str| text.push_str(&hanging_in(Ink::Dim, lead, LEAD, says, look));
+    let mut add = |lead: &str, says: &str| text.push_str(&hanging_in(Colour::Dim, lead, LEAD, says, look));
     for of in &pairs {
         let pair = format!("{} → {}, {}", view.name(of.from), view.name(of.to), plural(of.streams.into(), "stream"));
         if let Some(leaves) = &of.leaves {
@@ -295,15 +295,15 @@ fn members(view: &NetView, look: TextStyle, all: bool) -> String {
 /// What is behind the answer.
 fn behind(view: &NetView, look: TextStyle) -> String {
     let mut text = String::from("\n");
-    let mut add = |ink: Ink, lead: &str, says: &str| text.push_str(&hanging_in(ink, lead, LEAD, says, look));
+    let mut add = |ink: Colour, lead: &str, says: &str| text.push_str(&hanging_in(ink, lead, LEAD, says, look));
     for limit in &view.limits {
-        add(Ink::Dim, " look at", &format!("{}: {}", limit.by.name(), limit.look_at));
+        add(Colour::Dim, " look at", &format!("{}: {}", limit.by.name(), limit.look_at));
     }
     if view.load.op != NetOp::Mtu {
-        add(Ink::Dim, " chance", &words::chance(view));
+        add(Colour::Dim, " chance", &words::chance(view));
     }
     for remark in &view.remarks {
-        add(Ink::Dim, " remark", remark);
+        add(Colour::Dim, " remark", remark);
     }
     text
 }

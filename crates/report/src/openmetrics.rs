@@ -2,7 +2,7 @@
 //! `openmetrics/net.rs`.
 
 mod net;
-mod parsed;
+mod parser;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,7 +44,7 @@ pub struct Live {
     /// `host:port` of each host; none where several clients drive the load, whose counts are of all hosts together.
     pub hosts: Vec<String>,
     /// Points asked for.
-    pub points_asked: u64,
+    pub points_requested: u64,
     /// Points that have ended.
     pub points_done: u64,
     /// The point that is being driven, and whether it warms up; absent between points and in ceilings.
@@ -114,7 +114,7 @@ fn build(text: &mut String, version: &str) {
 
 fn point(text: &mut String, live: &Live) {
     family(text, "linerate_points_asked", "gauge", "", "Points of this run.");
-    sample(text, "linerate_points_asked", &[], &live.points_asked.to_string());
+    sample(text, "linerate_points_asked", &[], &live.points_requested.to_string());
     family(text, "linerate_points_done", "gauge", "", "Points that have ended.");
     sample(text, "linerate_points_done", &[], &live.points_done.to_string());
     family(text, "linerate_point", "info", "", "The point that is being driven.");
@@ -202,9 +202,9 @@ fn escaped(value: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use linerate_record::run::Worded;
+    use linerate_record::run::MaybeKnown;
 
-    use super::parsed::parse;
+    use super::parser::parse;
     use super::*;
 
     fn busy() -> Live {
@@ -218,12 +218,12 @@ mod tests {
         Live {
             version: "1.2.3".into(),
             hosts: vec!["a:9000".into(), "b:9000".into()],
-            points_asked: 4,
+            points_requested: 4,
             points_done: 1,
             point: Some((
                 PointSpec {
-                    workload: Worded::read("mixed get=100"),
-                    size: Worded::read("4MiB"),
+                    workload: MaybeKnown::read("mixed get=100"),
+                    size: MaybeKnown::read("4MiB"),
                     concurrency: 16,
                     rate_per_s: None,
                     clients: None,

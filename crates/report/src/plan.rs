@@ -1,6 +1,6 @@
 //! A plan as text for a terminal, JSON and one self-contained HTML page.
 
-mod brief;
+mod summary;
 
 use std::iter;
 
@@ -9,9 +9,9 @@ use linerate_record::plan::{Ceiling, Curve, LayoutChoice, Plan, PlanFinding, Sca
 use linerate_record::site::{Protection, Site};
 use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns};
 
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::phrases::{self, ABSENT, site_and_plan};
 use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, width};
-use crate::words::{self, ABSENT, model};
 
 /// Columns of a resource's name.
 const RESOURCE_COLUMNS: usize = 29;
@@ -38,7 +38,7 @@ pub fn html(plan: &Plan) -> String {
 /// formula and inputs, all layouts and findings, and all that was assumed.
 #[must_use]
 pub fn text(plan: &Plan, why: bool, look: TextStyle) -> String {
-    if why { whole(plan, look) } else { brief::text(plan, look) }
+    if why { whole(plan, look) } else { summary::text(plan, look) }
 }
 
 fn whole(plan: &Plan, look: TextStyle) -> String {
@@ -59,33 +59,33 @@ fn whole(plan: &Plan, look: TextStyle) -> String {
     text
 }
 
-const fn ink(severity: Severity) -> Ink {
+const fn colour(severity: Severity) -> Colour {
     match severity {
-        Severity::Critical => Ink::Red,
-        Severity::Warning => Ink::Yellow,
-        Severity::Note => Ink::Dim,
+        Severity::Critical => Colour::Red,
+        Severity::Warning => Colour::Yellow,
+        Severity::Note => Colour::Dim,
     }
 }
 
 fn header(site: &Site, look: TextStyle) -> String {
-    let groups = site.groups.iter().map(model::group).collect::<Vec<_>>().join("; ");
+    let groups = site.groups.iter().map(site_and_plan::group).collect::<Vec<_>>().join("; ");
     let facts = [
         (" site", site.name.clone()),
         (" nodes", groups),
-        (" planes", model::planes(site)),
-        (" engine", model::engine(site)),
-        (" clients", model::clients(&site.clients)),
+        (" planes", site_and_plan::planes(site)),
+        (" engine", site_and_plan::engine(site)),
+        (" clients", site_and_plan::clients(&site.clients)),
     ];
     facts.map(|(name, fact)| hanging(name, 10, &fact, look)).concat()
 }
 
 fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
-    let label = model::work(&work.work);
+    let label = site_and_plan::work(&work.work);
     let Some(bottleneck) = work.ceilings.first() else {
         return format!(" {label}  nothing of the site limits it\n");
     };
     let head = ["ceiling", "", "in bits", "headroom", "utilisation", "each has", "amplification"];
-    let mut text = format!("{}\n", paint(Ink::Dim, &row("", &label, &head, look), look));
+    let mut text = format!("{}\n", paint(Colour::Dim, &row("", &label, &head, look), look));
     for (i, ceiling) in work.ceilings.iter().enumerate() {
         text.push_str(&ceiling_line(plan, ceiling, i == 0, look));
         text.push_str(&formula(ceiling, &plan.site, look));
@@ -103,33 +103,43 @@ fn curve_table(curve: &Curve, look: TextStyle) -> String {
         let [in_flight, rate, share, latency] = cells;
         format!("   {in_flight:>13} {rate:>11} {share:>7} {latency:>9}\n")
     };
-    let mut text = paint(Ink::Dim, row(["in flight", "throughput", "of it", "each"]).trim_end(), look) + "\n";
+    let mut text = paint(Colour::Dim, row(["in flight", "throughput", "of it", "each"]).trim_end(), look) + "\n";
     for point in &curve.points {
         text.push_str(&row([
-            &words::grouped(point.in_flight),
+            &phrases::grouped(point.in_flight),
             &bytes_per_s_iec(point.bytes_per_s),
-            &words::percent(point.share),
+            &phrases::percent(point.share),
             &duration_ns(point.latency_ns),
         ]));
     }
-    text + &hanging("   by", 13, &model::curve_rests_on(curve), look)
+    text + &hanging("   by", 13, &site_and_plan::curve_rests_on(curve), look)
 }
 
 fn verdict(plan: &Plan, work: &WorkPlan, bottleneck: &Ceiling, look: TextStyle) -> String {
-    let (name, most) = (model::ceiling(bottleneck, &plan.site), model::limit(bottleneck));
+    let (name, most) = (site_and_plan::ceiling(bottleneck, &plan.site), site_and_plan::limit(bottleneck));
     let mut text = hanging(" ▸", 3, &format!("at most {most}; bottleneck: {name}"), look);
-    text.push_str(&hanging("   why", 13, &model::demand(bottleneck), look));
-    if model::rests_on_assumed(bottleneck) {
-        text.push_str(&hanging("   assumed", 13, &format!("{}, assumed", model::assumed_inputs(bottleneck)), look));
+    text.push_str(&hanging("   why", 13, &site_and_plan::demand(bottleneck), look));
+    if site_and_plan::rests_on_assumed(bottleneck) {
+        text.push_str(&hanging(
+            "   assumed",
+            13,
+            &format!("{}, assumed", site_and_plan::assumed_inputs(bottleneck)),
+            look,
+        ));
     }
     if let Some(curve) = &work.curve {
-        text.push_str(&hanging("   knee", 13, &model::curve(curve, &plan.site), look));
+        text.push_str(&hanging("   knee", 13, &site_and_plan::curve(curve, &plan.site), look));
     }
     if let Some(degraded) = work.degraded_bytes_per_s {
-        text.push_str(&hanging("   degraded", 13, &model::degraded(degraded, work.rebuilding_bytes_per_s), look));
+        text.push_str(&hanging(
+            "   degraded",
+            13,
+            &site_and_plan::degraded(degraded, work.rebuilding_bytes_per_s),
+            look,
+        ));
     }
     for spread in &work.spread {
-        text.push_str(&hanging("   bond", 13, &model::spread(spread, &plan.site), look));
+        text.push_str(&hanging("   bond", 13, &site_and_plan::spread(spread, &plan.site), look));
     }
     text
 }
@@ -138,19 +148,19 @@ fn ceiling_line(plan: &Plan, ceiling: &Ceiling, first: bool, look: TextStyle) ->
     let limit = ceiling.limit_bytes_per_s;
     let line = row(
         if first { "▸" } else { "" },
-        &model::ceiling(ceiling, &plan.site),
+        &site_and_plan::ceiling(ceiling, &plan.site),
         &[
             &bytes_per_s_iec(limit),
-            if model::rests_on_assumed(ceiling) { "*" } else { "" },
+            if site_and_plan::rests_on_assumed(ceiling) { "*" } else { "" },
             &bits_per_s(8.0 * limit),
-            &model::headroom(ceiling, first),
-            &words::percent(ceiling.utilisation_share),
-            &model::capacity(ceiling),
-            &model::amplification(ceiling),
+            &site_and_plan::headroom(ceiling, first),
+            &phrases::percent(ceiling.utilisation_share),
+            &site_and_plan::capacity(ceiling),
+            &site_and_plan::amplification(ceiling),
         ],
         look,
     );
-    format!("{}\n", if first { paint(Ink::Yellow, &line, look) } else { line })
+    format!("{}\n", if first { paint(Colour::Yellow, &line, look) } else { line })
 }
 
 /// Columns below which a table leaves its last two columns out: a formula's inputs have both.
@@ -172,7 +182,7 @@ fn formula(ceiling: &Ceiling, site: &Site, look: TextStyle) -> String {
     // The mark behind the longest value still fits.
     let values = values.min(look.width.saturating_sub(names + 11));
     for input in &ceiling.inputs {
-        let from = model::origin(input, site);
+        let from = site_and_plan::origin(input, site);
         let mark = if input.assumed { "*" } else { " " };
         let lead = format!("       {:<names$}  {:<values$} {mark}", clean(&input.name), clean(&input.value));
         if from.is_empty() {
@@ -190,9 +200,10 @@ fn formula(ceiling: &Ceiling, site: &Site, look: TextStyle) -> String {
 
 fn layout(plan: &Plan, look: TextStyle) -> String {
     let (layout, protection, rebuild) = (&plan.layout, plan.site.engine.protection, &plan.rebuild);
-    let reported = format!("{}; {}", model::layout(layout, protection), model::usable(layout));
+    let reported = format!("{}; {}", site_and_plan::layout(layout, protection), site_and_plan::usable(layout));
     let mut text = hanging(" layout", 13, &reported, look);
-    let (reads, writes) = (model::tolerance(&layout.read_tolerance), model::tolerance(&layout.write_tolerance));
+    let (reads, writes) =
+        (site_and_plan::tolerance(&layout.read_tolerance), site_and_plan::tolerance(&layout.write_tolerance));
     text.push_str(&hanging("   tolerates", 13, &format!("{reads} for reads; {writes} for writes"), look));
     text.push_str(&hanging("   why", 13, &layout.why, look));
     if layout.inline_bytes > 0 {
@@ -200,11 +211,11 @@ fn layout(plan: &Plan, look: TextStyle) -> String {
         text.push_str(&hanging("   inline", 13, &reported, look));
     }
     for rebuild in rebuild {
-        text.push_str(&hanging("   rebuild", 13, &model::rebuild_at_length(rebuild), look));
+        text.push_str(&hanging("   rebuild", 13, &site_and_plan::rebuild_at_length(rebuild), look));
     }
     if layout.alternatives.len() > 1 {
         let head = ["drives", "parity", "usable", "written", "nodes lost", "score"];
-        text.push_str(&format!("{}\n", paint(Ink::Dim, &choice_row(&head), look)));
+        text.push_str(&format!("{}\n", paint(Colour::Dim, &choice_row(&head), look)));
         for choice in &layout.alternatives {
             text.push_str(&choice_lines(choice, look));
         }
@@ -221,13 +232,13 @@ fn choice_lines(choice: &LayoutChoice, look: TextStyle) -> String {
     let row = choice_row(&[
         &choice.set_drives.to_string(),
         &choice.parity_shards.to_string(),
-        &words::percent(choice.usable_share),
-        &format!("× {}", words::decimal(choice.write_cost)),
+        &phrases::percent(choice.usable_share),
+        &format!("× {}", phrases::decimal(choice.write_cost)),
         &choice.nodes_lost.to_string(),
-        &words::decimal(choice.score),
+        &phrases::decimal(choice.score),
     ]);
     let row = row.replacen("   or ", "      ", 1);
-    let mark = if choice.chosen { paint(Ink::Yellow, "   ← this site", look) } else { String::new() };
+    let mark = if choice.chosen { paint(Colour::Yellow, "   ← this site", look) } else { String::new() };
     format!("{row}{mark}\n{}", hanging("", 12, &choice.why, look))
 }
 
@@ -236,37 +247,38 @@ fn sizing_lines(sizing: &Sizing, protection: Protection, look: TextStyle) -> Str
         Some(nodes) => format!(
             "{}: {} of {}, {}, {}, {} usable",
             sizing.need,
-            words::plural(u64::from(nodes), "node"),
+            phrases::plural(u64::from(nodes), "node"),
             protection.layout_name(sizing.data_shards, sizing.parity_shards),
-            words::plural(sizing.drives, "drive"),
-            words::plural(sizing.ports, "port"),
-            model::capacity_bytes(sizing.usable_bytes)
+            phrases::plural(sizing.drives, "drive"),
+            phrases::plural(sizing.ports, "port"),
+            site_and_plan::capacity_bytes(sizing.usable_bytes)
         ),
         None => format!("{}: no number of such nodes", sizing.need),
     };
-    let tolerated = model::tolerated(sizing, protection)
+    let tolerated = site_and_plan::tolerated(sizing, protection)
         .map_or(String::new(), |reported| hanging("   tolerates", 13, &reported, look));
     format!("\n{}{tolerated}{}", hanging(" need", 13, &reported, look), hanging("   why", 13, &sizing.why, look))
 }
 
 fn scaling(plan: &Plan, look: TextStyle) -> String {
-    let rows = model::scale_rows(plan);
+    let rows = site_and_plan::scale_rows(plan);
     let Some(scaling) = plan.scaling.as_ref().filter(|_| !rows.is_empty()) else { return String::new() };
-    let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
+    let works: Vec<String> = plan.works.iter().map(|work| site_and_plan::work_alone(&work.work)).collect();
     let heads: Vec<(&str, &str)> = works.iter().map(|work| (work.as_str(), "bottleneck")).collect();
     let bottleneck = rows.iter().flat_map(|(point, _)| &point.bottlenecks).map(|resource| width(resource.name()));
     let columns = [bottleneck.max().unwrap_or(0), 12].into_iter().max().unwrap_or(0);
     let head = scale_row("nodes", &heads, "set (parity)", "usable", columns);
-    let mut text = format!("\n{}\n", paint(Ink::Dim, &head, look));
+    let mut text = format!("\n{}\n", paint(Colour::Dim, &head, look));
     for (point, bends) in &rows {
         text.push_str(&scale_line(point, works.len(), columns));
         for why in bends {
-            text.push_str(&hanging_in(Ink::Yellow, "        ←", 10, why, look));
+            text.push_str(&hanging_in(Colour::Yellow, "        ←", 10, why, look));
         }
     }
     let shown: usize = rows.iter().map(|(_, bends)| bends.len()).sum();
     if let Some(more) = scaling.bends.len().checked_sub(shown).filter(|more| *more > 0) {
-        let reported = format!("{} not shown; the JSON has every number of nodes", words::plural(more as u64, "bend"));
+        let reported =
+            format!("{} not shown; the JSON has every number of nodes", phrases::plural(more as u64, "bend"));
         text.push_str(&hanging("      …", 8, &reported, look));
     }
     text
@@ -280,7 +292,10 @@ fn scale_line(point: &ScalePoint, works: usize, columns: usize) -> String {
     let limits: Vec<String> = point.limits_bytes_per_s.iter().map(|limit| bytes_per_s_iec(*limit)).collect();
     let bottleneck = point.bottlenecks.iter().map(|resource| resource.name()).chain(iter::repeat(ABSENT));
     let cells: Vec<(&str, &str)> = limits.iter().map(String::as_str).zip(bottleneck).take(works).collect();
-    format!("{}\n", scale_row(&nodes, &cells, &model::set(point), &bytes_iec(point.usable_bytes as f64), columns))
+    format!(
+        "{}\n",
+        scale_row(&nodes, &cells, &site_and_plan::set(point), &bytes_iec(point.usable_bytes as f64), columns)
+    )
 }
 
 fn scale_row(nodes: &str, works: &[(&str, &str)], set: &str, usable: &str, columns: usize) -> String {
@@ -291,12 +306,18 @@ fn scale_row(nodes: &str, works: &[(&str, &str)], set: &str, usable: &str, colum
 
 fn findings(findings: &[PlanFinding], look: TextStyle) -> String {
     if findings.is_empty() {
-        return format!(" {}  none\n", paint(Ink::Dim, "findings", look));
+        return format!(" {}  none\n", paint(Colour::Dim, "findings", look));
     }
     let mut text = String::new();
     for finding in findings {
-        let ink = ink(finding.severity);
-        text.push_str(&hanging_in(ink, &format!(" {}", words::severity(finding.severity)), 10, &finding.claim, look));
+        let colour = colour(finding.severity);
+        text.push_str(&hanging_in(
+            colour,
+            &format!(" {}", phrases::severity(finding.severity)),
+            10,
+            &finding.claim,
+            look,
+        ));
         for (name, reported) in [("why", &finding.evidence), ("try", &finding.remedy), ("by", &finding.source)] {
             text.push_str(&hanging(&format!("          {name}"), 15, reported, look));
         }
@@ -310,7 +331,7 @@ fn assumed(site: &Site, look: TextStyle) -> String {
         return String::new();
     }
     let columns = site.assumed.keys().map(|path| width(path)).max().unwrap_or(0).min(48);
-    let mut text = format!("\n{}\n", paint(Ink::Dim, " * assumed", look));
+    let mut text = format!("\n{}\n", paint(Colour::Dim, " * assumed", look));
     for (path, reason) in &site.assumed {
         text.push_str(&hanging(&format!("   {:<columns$}", clean(path)), columns + 5, reason, look));
     }

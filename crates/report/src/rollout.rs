@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use linerate_record::rollout::{FleetChanges, NodeReported, NodeStanding, NodeTold, RolloutPlan, RolloutReport};
-use linerate_record::shown::named_some;
+use linerate_record::rollout::{FleetChanges, NodeReported, NodeState, NodeStatus, RolloutPlan, RolloutReport};
+use linerate_record::sanitize::named_some;
 use linerate_record::units::{duration_ns, utc};
 use serde::Serialize;
 
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::phrases::plural;
+use crate::phrases::rollout::{self as words, RolloutState, STATES};
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
-use crate::words::plural;
-use crate::words::rollout::{self as words, RolloutState, STATES};
 
 /// Most columns of a name in a table.
 const NAME: usize = 20;
@@ -35,7 +35,7 @@ pub fn json(what: &impl Serialize) -> String {
 
 /// How many nodes are in which state: `54 confirmed, 1 as before, 1 not known`.
 #[must_use]
-pub fn counts(standings: impl Iterator<Item = Option<NodeStanding>>) -> String {
+pub fn counts(standings: impl Iterator<Item = Option<NodeState>>) -> String {
     words::counts(standings)
 }
 
@@ -51,14 +51,14 @@ pub fn html(report: &RolloutReport) -> String {
 pub fn report(report: &RolloutReport, look: TextStyle) -> String {
     let name = report.rollout.map_or("none is known".to_owned(), |name| name.to_string());
     let mut text = hanging(" rollout", 11, &name, look);
-    let standings = report.nodes.iter().map(|node| node.standing);
+    let standings = report.nodes.iter().map(|node| node.node_state);
     text.push_str(&hanging(" nodes", 11, &counts(standings), look));
     text.push('\n');
     let longest = report.nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0).clamp(4, NAME);
     let span = span(&report.nodes);
     for state in STATES {
         let of_state: Vec<&NodeReported> =
-            report.nodes.iter().filter(|node| RolloutState::of(node.standing) == state).collect();
+            report.nodes.iter().filter(|node| RolloutState::from_node_state(node.node_state) == state).collect();
         for node in of_state.iter().take(ROWS) {
             text.push_str(&row(node, (state, longest), span, look));
         }
@@ -85,7 +85,7 @@ fn row(
     look: TextStyle,
 ) -> String {
     let name = cut(&clean(&node.name), longest);
-    let course = span.map(|span| format!("  {}", course(node.told.as_ref(), span))).unwrap_or_default();
+    let course = span.map(|span| format!("  {}", course(node.reported.as_ref(), span))).unwrap_or_default();
     let label = paint(state.ink(), &format!("{:<14}", state.name()), look);
     let mut text = format!(" {name:<longest$}  {label}{course}");
     let said = remarks(node);
@@ -96,7 +96,7 @@ fn row(
     }
     text.push('\n');
     for remark in said {
-        text.push_str(&hanging_in(Ink::Dim, "", longest + 3, &remark, look));
+        text.push_str(&hanging_in(Colour::Dim, "", longest + 3, &remark, look));
     }
     text
 }
@@ -104,25 +104,25 @@ fn row(
 /// What else is to be said of a node.
 fn remarks(node: &NodeReported) -> Vec<String> {
     let mut remarks: Vec<String> = node.why.iter().cloned().collect();
-    match node.standing {
-        Some(NodeStanding::Pending { left_ms, .. }) => {
+    match node.node_state {
+        Some(NodeState::Pending { left_ms, .. }) => {
             remarks.push(format!("rolls back by itself in {} unless confirmed", seconds(left_ms)));
         }
-        Some(NodeStanding::Left { settings }) => {
+        Some(NodeState::Left { settings }) => {
             let what = plural(u64::from(settings), "setting");
             remarks.push(format!("{what} could not be restored: see linerate tune log there"));
         }
-        Some(NodeStanding::Rebooted) => remarks.push("rebooted, which reset its run-time settings".to_owned()),
+        Some(NodeState::Rebooted) => remarks.push("rebooted, which reset its run-time settings".to_owned()),
         _ => {}
     }
-    let Some(told) = &node.told else { return remarks };
-    if told.is_watched == Some(false) {
+    let Some(reported) = &node.reported else { return remarks };
+    if reported.is_watched == Some(false) {
         remarks.push("no watch is running there: run linerate tune rollback --fleet".to_owned());
     }
-    let others = told.others();
+    let others = reported.others();
     for setting in others.iter().take(SETTINGS) {
         let now = setting.now.as_ref().map_or("cannot be read".to_owned(), |now| format!("is {now:?}"));
-        remarks.push(format!("{} {now}, not {:?}", setting.place, setting.expected(told.standing)));
+        remarks.push(format!("{} {now}, not {:?}", setting.place, setting.expected(reported.node_state)));
     }
     let more = others.len().saturating_sub(SETTINGS);
     if more > 0 {
@@ -137,25 +137,25 @@ fn seconds(ms: u64) -> String {
 
 /// The first and the last instant that nodes tell of, in milliseconds since 1970, where they differ.
 fn span(nodes: &[NodeReported]) -> Option<(u64, u64)> {
-    let told = || nodes.iter().filter_map(|node| node.told.as_ref());
-    let from_ms = told().filter_map(|told| told.began_ms).min()?;
-    let all = told().flat_map(|told| [told.began_ms, told.confirmed_ms, told.closed_ms]).flatten();
+    let reported = || nodes.iter().filter_map(|node| node.reported.as_ref());
+    let from_ms = reported().filter_map(|reported| reported.began_ms).min()?;
+    let all = reported().flat_map(|reported| [reported.began_ms, reported.confirmed_ms, reported.closed_ms]).flatten();
     let to_ms = all.max()?;
     (to_ms > from_ms).then_some((from_ms, to_ms))
 }
 
 /// Which state a node was in over time.
-fn course(told: Option<&NodeTold>, (from_ms, to_ms): (u64, u64)) -> String {
+fn course(reported: Option<&NodeStatus>, (from_ms, to_ms): (u64, u64)) -> String {
     let length_ms = (to_ms - from_ms).max(1);
     let at_ms = |column: usize| from_ms + length_ms * column as u64 / (COURSE as u64 - 1).max(1);
     let mark = |now_ms: u64| {
-        let Some(told) = told else { return ' ' };
+        let Some(reported) = reported else { return ' ' };
         // It refused, or was never begun: its journal was closed without a change.
-        if told.standing == NodeStanding::Untouched {
+        if reported.node_state == NodeState::Untouched {
             return '·';
         }
         let is_past = |instant: Option<u64>| instant.is_some_and(|instant| instant <= now_ms);
-        match (is_past(told.began_ms), is_past(told.confirmed_ms), is_past(told.closed_ms)) {
+        match (is_past(reported.began_ms), is_past(reported.confirmed_ms), is_past(reported.closed_ms)) {
             (_, _, true) | (false, _, _) => '·',
             (true, true, false) => '█',
             (true, false, false) => '▒',
@@ -241,45 +241,49 @@ fn on(nodes: &[&str], all: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::knob::{SettingPlace, Space};
+    use linerate_record::knob::{SettingId, Space};
     use linerate_record::rollout::{NodeSetting, ROLLOUT_SCHEMA, RolloutName};
 
     use super::*;
 
     const LOOK: TextStyle = TextStyle { color: false, width: 100 };
 
-    fn told(standing: NodeStanding, ms: [Option<u64>; 3], now: &str) -> NodeTold {
-        let place = SettingPlace { knob: "vm.swappiness".to_owned(), device: None, space: Space::Host };
+    fn reported(node_state: NodeState, ms: [Option<u64>; 3], now: &str) -> NodeStatus {
+        let place = SettingId { knob: "vm.swappiness".to_owned(), device: None, space: Space::Host };
         let setting = NodeSetting { place, prior: "60".to_owned(), new: "10".to_owned(), now: Some(now.to_owned()) };
-        NodeTold {
+        NodeStatus {
             began_ms: ms[0],
             confirmed_ms: ms[1],
             closed_ms: ms[2],
             settings: vec![setting],
-            ..NodeTold::of(Some(RolloutName { token: 7, nodes: 3 }), standing)
+            ..NodeStatus::new(Some(RolloutName { token: 7, nodes: 3 }), node_state)
         }
     }
 
-    fn node(name: &str, told: Option<NodeTold>, why: Option<&str>) -> NodeReported {
-        let standing = told.as_ref().map(|told| told.standing);
+    fn node(name: &str, reported: Option<NodeStatus>, why: Option<&str>) -> NodeReported {
+        let node_state = reported.as_ref().map(|reported| reported.node_state);
         let (role, rack, clock) = (None, None, None);
-        NodeReported { name: name.to_owned(), role, rack, standing, why: why.map(str::to_owned), told, clock }
+        NodeReported { name: name.to_owned(), role, rack, node_state, why: why.map(str::to_owned), reported, clock }
     }
 
     #[test]
     fn nodes_to_look_at_come_first_and_the_course_is_the_journals() {
         let begun_ms = 1_764_000_000_000;
         let nodes = vec![
-            node("a", Some(told(NodeStanding::Confirmed, [Some(begun_ms), Some(begun_ms + 30_000), None], "10")), None),
+            node(
+                "a",
+                Some(reported(NodeState::Confirmed, [Some(begun_ms), Some(begun_ms + 30_000), None], "10")),
+                None,
+            ),
             node("b", None, Some("no answer for 2 s")),
             node(
                 "c",
-                Some(told(NodeStanding::Restored, [Some(begun_ms + 10_000), None, Some(begun_ms + 60_000)], "10")),
+                Some(reported(NodeState::Restored, [Some(begun_ms + 10_000), None, Some(begun_ms + 60_000)], "10")),
                 None,
             ),
         ];
         let rollout = Some(RolloutName { token: 7, nodes: 3 });
-        let text = report(&RolloutReport { schema: ROLLOUT_SCHEMA, rollout, asked_ms: None, nodes }, LOOK);
+        let text = report(&RolloutReport { schema: ROLLOUT_SCHEMA, rollout, requested_ms: None, nodes }, LOOK);
         assert!(text.contains("1 as before, 1 confirmed, 1 not known"), "{text}");
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
         assert!(at(" b ") < at(" a ") && at(" a ") < at(" c "), "{text}");
@@ -291,12 +295,12 @@ mod tests {
 
     #[test]
     fn a_course_goes_from_nothing_to_pending_to_confirmed_and_back() {
-        let of = |ms| course(Some(&told(NodeStanding::Restored, ms, "60")), (0, 39_000));
-        let text = of([Some(10_000), Some(20_000), Some(30_000)]);
+        let course_from = |ms| course(Some(&reported(NodeState::Restored, ms, "60")), (0, 39_000));
+        let text = course_from([Some(10_000), Some(20_000), Some(30_000)]);
         let counts = ['·', '▒', '█'].map(|mark| text.chars().filter(|one| *one == mark).count());
         assert_eq!((counts, text.chars().count()), ([20, 10, 10], COURSE), "{text}");
-        assert_eq!(of([None, None, None]), "·".repeat(COURSE));
-        let refused = told(NodeStanding::Untouched, [Some(10_000), None, Some(30_000)], "60");
+        assert_eq!(course_from([None, None, None]), "·".repeat(COURSE));
+        let refused = reported(NodeState::Untouched, [Some(10_000), None, Some(30_000)], "60");
         assert_eq!(course(Some(&refused), (0, 39_000)), "·".repeat(COURSE), "it never had the changes");
     }
 }

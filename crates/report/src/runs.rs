@@ -4,8 +4,8 @@ use linerate_analysis::net::view::NetView;
 use linerate_analysis::view::{Bottleneck, Measure, Series, View};
 use linerate_record::units::{bytes_per_s_iec, count};
 
+use crate::phrases;
 use crate::terminal::{TextStyle, clean, cut, hanging};
-use crate::words;
 
 /// Columns of what a row begins with.
 const STARTED: usize = 16;
@@ -43,9 +43,9 @@ fn narrow_row(path: &str, view: &View, columns: usize) -> String {
     let run = &view.run;
     let state = if run.complete { "" } else { ", incomplete" };
     let mut lines = run.title.iter().cloned().collect::<Vec<_>>();
-    lines.push(format!("{}{state}", words::place(&run.target)));
+    lines.push(format!("{}{state}", phrases::place(&run.target)));
     lines.extend(view.series.iter().map(|series| {
-        let label = cut(&words::series_name(series), SERIES);
+        let label = cut(&phrases::series_name(series), SERIES);
         format!("{label}: {}", headline(series))
     }));
     if view.series.is_empty() {
@@ -64,13 +64,13 @@ fn narrow_lines(started: &str, path: &str, below: &[String], columns: usize) -> 
 fn wide_row(path: &str, view: &View) -> String {
     let run = &view.run;
     let named = run.title.as_ref().map_or_else(|| path.to_owned(), |title| format!("{path} {title}"));
-    let target = words::place(&run.target);
+    let target = phrases::place(&run.target);
     let state = if run.complete { "" } else { ", incomplete" };
     if view.series.is_empty() {
         return line(&started(run.started_unix_ms), &named, &target, "", &format!("nothing measured{state}"));
     }
     let rows = view.series.iter().enumerate().map(|(i, series)| {
-        let label = words::series_name(series);
+        let label = phrases::series_name(series);
         let reported = format!("{}{state}", headline(series));
         let first = i == 0;
         let begun = if first { started(run.started_unix_ms) } else { String::new() };
@@ -84,7 +84,7 @@ fn wide_row(path: &str, view: &View) -> String {
 #[must_use]
 pub fn row_of_links(path: &str, view: &NetView, columns: Option<usize>) -> String {
     let begun = started(u64::try_from(view.began_unix_ms).unwrap_or(0));
-    let machines = words::plural(view.nodes.len() as u64, "machine");
+    let machines = phrases::plural(view.nodes.len() as u64, "machine");
     let op = format!("net {}", view.load.op.key());
     match narrow(columns) {
         Some(columns) => narrow_lines(&begun, path, &[machines, format!("{op}: {}", view.answer)], columns),
@@ -95,7 +95,7 @@ pub fn row_of_links(path: &str, view: &NetView, columns: Option<usize>) -> Strin
 /// A folder that is a run and cannot be read; without a time where not even that can be.
 #[must_use]
 pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str, columns: Option<usize>) -> String {
-    let started = started_unix_ms.map_or_else(|| words::ABSENT.to_owned(), started);
+    let started = started_unix_ms.map_or_else(|| phrases::ABSENT.to_owned(), started);
     match narrow(columns) {
         Some(columns) => narrow_lines(&started, path, &[why.to_owned()], columns),
         None => line(&started, path, "", "", why),
@@ -104,10 +104,10 @@ pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str, columns: Opti
 
 /// The best throughput and what bound it.
 fn headline(series: &Series) -> String {
-    let Some((point, best)) = words::best(series) else { return words::without_best(series).to_owned() };
+    let Some((point, best)) = phrases::best(series) else { return phrases::without_best(series).to_owned() };
     let best = &best.throughput;
     if point.requests == 0 && point.error_count() > 0 {
-        return format!("no request succeeded at {}", words::load(point));
+        return format!("no request succeeded at {}", phrases::load(point));
     }
     let figure = match series.measure {
         Measure::Bytes => bytes_per_s_iec(best.mean),
@@ -116,21 +116,21 @@ fn headline(series: &Series) -> String {
     let bound = match series.limit.as_ref().map(|limit| limit.bound) {
         Some(Bottleneck::Disturbed) => ", disturbed".to_owned(),
         Some(Bottleneck::Unread) => ", bottleneck not known".to_owned(),
-        Some(bound) => format!(", bottleneck: {}", words::bound(bound)),
+        Some(bound) => format!(", bottleneck: {}", phrases::bound(bound)),
         None => String::new(),
     };
     let failed = match series.points.iter().map(|p| p.error_count() + p.warmup_error_count()).sum::<u64>() {
         0 => String::new(),
         1 => ", 1 request failed".to_owned(),
-        n => format!(", {} requests failed", words::grouped(n)),
+        n => format!(", {} requests failed", phrases::grouped(n)),
     };
-    let verdict = point.open.as_ref().filter(|open| open.verdict().is_some()).map(words::bounds);
+    let verdict = point.open.as_ref().filter(|open| open.verdict().is_some()).map(phrases::bounds);
     let verdict = verdict.map_or_else(String::new, |word| format!(", --slo {word}"));
-    format!("{figure} {} at {}{verdict}{bound}{failed}", words::plus_minus(best), words::load(point))
+    format!("{figure} {} at {}{verdict}{bound}{failed}", phrases::plus_minus(best), phrases::load(point))
 }
 
 fn started(unix_ms: u64) -> String {
-    words::utc(unix_ms).chars().take(STARTED).collect()
+    phrases::utc(unix_ms).chars().take(STARTED).collect()
 }
 
 fn line(started: &str, run: &str, target: &str, series: &str, reported: &str) -> String {

@@ -12,12 +12,12 @@ use linerate_analysis::view::{
 };
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::run::FailureKind;
+use linerate_record::sanitize;
 use linerate_record::shell;
-use linerate_record::shown;
 use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns, percent};
 
-use crate::ink::Ink;
-use crate::words::{self, ABSENT};
+use crate::colour::Colour;
+use crate::phrases::{self, ABSENT};
 
 /// How text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +47,10 @@ pub fn render(view: &View, look: TextStyle) -> String {
             text.push_str(&hanging(" ranges", 10, &reported, look));
         }
         let ceiling = view.ceiling_of(series);
-        if let (Some(sustained), Some(slo)) = (&series.sustained, &view.run.asked.slo) {
-            text.push_str(&hanging(" ▸", 3, &words::sustained(sustained, &slo.to_string()), look));
+        if let (Some(sustained), Some(slo)) = (&series.sustained, &view.run.requested.slo) {
+            text.push_str(&hanging(" ▸", 3, &phrases::sustained(sustained, &slo.to_string()), look));
         }
-        text.push_str(&verdict(series, ceiling.as_deref(), view.run.asked.verify, look));
+        text.push_str(&verdict(series, ceiling.as_deref(), view.run.requested.verify, look));
     }
     text.push('\n');
     text.push_str(&canary(view, look));
@@ -64,7 +64,7 @@ pub fn retry_remedy(errors: &BTreeMap<String, u64>, written: u64, retries: u32) 
     if written == 0 || !errors.keys().all(|kind| FailureKind::read(kind).may_pass()) {
         return String::new();
     }
-    let written = words::grouped(written);
+    let written = phrases::grouped(written);
     match retries {
         0 => format!("; {written} were written: give --retries 3, so that such failures are retried"),
         n => format!(
@@ -86,7 +86,7 @@ fn canary(view: &View, look: TextStyle) -> String {
         let (count, total) = (figures.total.count, &figures.total);
         let (p50, p99) = (duration_ns(total.p50_ns as f64), duration_ns(total.p99_ns as f64));
         let answered = if count == 0 { "no answer".to_owned() } else { format!("p50 {p50}, p99 {p99}") };
-        format!("{answered} ({} answered, {} failed)", words::grouped(count), words::grouped(figures.errors))
+        format!("{answered} ({} answered, {} failed)", phrases::grouped(count), phrases::grouped(figures.errors))
     };
     let reported = format!("before the load {}; under it {}", reported(&canary.before), reported(&canary.under_load));
     hanging(" canary", 10, &reported, look)
@@ -119,18 +119,18 @@ pub fn point_line(series_label: &str, point: &Point, measure: Measure) -> String
 /// What a search that goes on says by now of a rate whose row, printed before, says something else.
 #[must_use]
 pub fn revised_line(rate_per_s: f64, now: BoundVerdict) -> String {
-    words::revised(rate_per_s, now)
+    phrases::revised(rate_per_s, now)
 }
 
 fn figures(label: &str, point: &Point, measure: Measure) -> String {
     let bytes = moved(point.bytes_per_s.mean);
     let requests = if point.has_ended_requests() { count(point.requests_per_s.mean) } else { ABSENT.to_owned() };
-    let from = words::first_latency(point);
+    let from = phrases::first_latency(point);
     if let Some(open) = &point.open {
-        let bound = words::bounds(open);
-        let asked = count(open.asked_per_s);
-        let [p50, p99, p999] = [from.p50_ns, from.p99_ns, from.p999_ns].map(|ns| words::latency(from, ns));
-        return open_columns(&[label, &asked, &requests, &bytes, &p50, &p99, &p999, bound]);
+        let bound = phrases::bounds(open);
+        let requested = count(open.requested_per_s);
+        let [p50, p99, p999] = [from.p50_ns, from.p99_ns, from.p999_ns].map(|ns| phrases::latency(from, ns));
+        return open_columns(&[label, &requested, &requests, &bytes, &p50, &p99, &p999, bound]);
     }
     let (first, second) = match measure {
         Measure::Bytes => (bytes, requests),
@@ -140,11 +140,11 @@ fn figures(label: &str, point: &Point, measure: Measure) -> String {
         label,
         &point.concurrency.to_string(),
         &first,
-        &words::plus_minus(point.throughput(measure)),
+        &phrases::plus_minus(point.throughput(measure)),
         &second,
-        &words::latency(from, from.p50_ns),
-        &words::latency(from, from.p99_ns),
-        &point.client_busy.map_or_else(|| ABSENT.to_owned(), words::percent),
+        &phrases::latency(from, from.p50_ns),
+        &phrases::latency(from, from.p99_ns),
+        &point.client_busy.map_or_else(|| ABSENT.to_owned(), phrases::percent),
     ])
 }
 
@@ -159,14 +159,14 @@ fn op_lines(point: &Point, measure: Measure, look: TextStyle) -> String {
         let label = format!("  {}", op.op.name().to_uppercase());
         let (requests, bytes) = (count(op.requests_per_s), moved(op.bytes_per_s));
         let [p50, p99, p999] =
-            [op.total.p50_ns, op.total.p99_ns, op.total.p999_ns].map(|ns| words::latency(&op.total, ns));
+            [op.total.p50_ns, op.total.p99_ns, op.total.p999_ns].map(|ns| phrases::latency(&op.total, ns));
         let row = match (&point.open, measure) {
             (Some(_), _) => open_columns(&[&label, "", &requests, &bytes, &p50, &p99, &p999, ""]),
             (None, Measure::Bytes) => columns(&[&label, "", &bytes, "", &requests, &p50, &p99, ""]),
             (None, Measure::Requests) => columns(&[&label, "", &requests, "", &bytes, &p50, &p99, ""]),
         };
         let failed = if op.errors > 0 { format!("  {} failed", count(op.errors as f64)) } else { String::new() };
-        format!("{}{}\n", row.trim_end(), paint(Ink::Red, &failed, look))
+        format!("{}{}\n", row.trim_end(), paint(Colour::Red, &failed, look))
     };
     let ops = point.ops.iter().filter(|_| point.ops.len() > 1);
     ops.map(row).collect()
@@ -175,12 +175,13 @@ fn op_lines(point: &Point, measure: Measure, look: TextStyle) -> String {
 /// A row for each of several clients of a point, below its own; of many, what they have in common at the best point.
 fn client_lines(series: &Series, point: &Point, look: TextStyle) -> String {
     let measure = series.measure;
-    let driven = words::growth::driven_by(series, point).unwrap_or_default();
+    let driven = phrases::client_growth::driven_by(series, point).unwrap_or_default();
     let driven = hanging("   of", 8, &driven, look);
-    if point.clients.len() > words::growth::ROWS_MAX {
+    if point.clients.len() > phrases::client_growth::ROWS_MAX {
         let is_best = series.summary.best.is_some_and(|best| best.point == point.point);
-        let told = series.best_point().filter(|_| is_best).map(|best| words::growth::spread(best, measure));
-        return driven + &hanging("   each", 8, &told.unwrap_or_default(), look);
+        let reported =
+            series.best_point().filter(|_| is_best).map(|best| phrases::client_growth::spread(best, measure));
+        return driven + &hanging("   each", 8, &reported.unwrap_or_default(), look);
     }
     let row = |client: &ClientFigures| {
         let label = format!("  {}", client.client);
@@ -189,13 +190,13 @@ fn client_lines(series: &Series, point: &Point, look: TextStyle) -> String {
             0 => ABSENT.to_owned(),
             _ => duration_ns(ns as f64),
         });
-        let busy = client.busy.map_or_else(|| ABSENT.to_owned(), words::percent);
+        let busy = client.busy.map_or_else(|| ABSENT.to_owned(), phrases::percent);
         let row = match (&point.open, measure) {
             (Some(_), _) => open_columns(&[&label, "", &requests, &bytes, &p50, &p99, "", ""]),
             (None, Measure::Bytes) => columns(&[&label, "", &bytes, "", &requests, &p50, &p99, &busy]),
             (None, Measure::Requests) => columns(&[&label, "", &requests, "", &bytes, &p50, &p99, &busy]),
         };
-        let state = words::growth::state(client);
+        let state = phrases::client_growth::state(client);
         let state = if state.is_empty() { state } else { hanging("      is", 11, &state, look) };
         format!("{}\n{state}", row.trim_end())
     };
@@ -204,7 +205,7 @@ fn client_lines(series: &Series, point: &Point, look: TextStyle) -> String {
 
 /// What more clients gave: a row for each number of them, and where growth ended.
 fn growth_table(growth: &Growth, look: TextStyle) -> String {
-    let label = words::series_label(&growth.workload, &growth.size);
+    let label = phrases::series_label(&growth.workload, &growth.size);
     let mut text = format!(" {}, over clients\n", clean(&label));
     let row = |cells: [&str; 7]| {
         let [clients, concurrency, throughput, half_width, each, previous, efficiency] = cells;
@@ -214,34 +215,35 @@ fn growth_table(growth: &Growth, look: TextStyle) -> String {
         row.trim_end().to_owned()
     };
     let heads = row(["clients", "conc", "throughput", "", "per client", "  times the last", "efficiency"]);
-    text.push_str(&format!("{}\n", paint(Ink::Dim, &heads, look)));
+    text.push_str(&format!("{}\n", paint(Colour::Dim, &heads, look)));
     for point in &growth.verdict.points {
-        let previous = point.of_previous.as_ref().map(words::growth::times).unwrap_or_default();
-        let efficiency = point.efficiency.as_ref().map(words::growth::share_within).unwrap_or_default();
+        let previous = point.of_previous.as_ref().map(phrases::client_growth::times).unwrap_or_default();
+        let efficiency = point.efficiency.as_ref().map(phrases::client_growth::share_within).unwrap_or_default();
         text.push_str(&row([
             &point.clients.to_string(),
             &point.concurrency.to_string(),
-            &words::growth::rate(point.throughput.mean, growth.measure),
-            &words::plus_minus(&point.throughput),
-            &words::growth::rate(point.per_client, growth.measure),
+            &phrases::client_growth::rate(point.throughput.mean, growth.measure),
+            &phrases::plus_minus(&point.throughput),
+            &phrases::client_growth::rate(point.per_client, growth.measure),
             &format!("  {previous}"),
             &efficiency,
         ]));
         text.push('\n');
     }
-    text.push_str(&hanging(" ▸", 3, &words::growth::verdict(growth), look));
+    text.push_str(&hanging(" ▸", 3, &phrases::client_growth::verdict(growth), look));
     if let Some(plan) = &growth.planned {
-        text.push_str(&hanging("   plan", 18, &words::growth::planned(plan), look));
+        text.push_str(&hanging("   plan", 18, &phrases::client_growth::planned(plan), look));
     }
     if let Some(scaling) = &growth.scaling {
-        text.push_str(&hanging("   USL", 18, &words::usl(scaling, " over clients"), look));
+        text.push_str(&hanging("   USL", 18, &phrases::usl(scaling, " over clients"), look));
     }
     text
 }
 
 fn errors(point: &Point) -> String {
-    let told = |n: u64, there: &str| if n > 0 { format!("  {} failed{there}", count(n as f64)) } else { String::new() };
-    [told(point.error_count(), ""), told(point.warmup_error_count(), " in warm-up")].concat()
+    let reported =
+        |n: u64, there: &str| if n > 0 { format!("  {} failed{there}", count(n as f64)) } else { String::new() };
+    [reported(point.error_count(), ""), reported(point.warmup_error_count(), " in warm-up")].concat()
 }
 
 /// Attempts that a row of figures has no room for.
@@ -249,7 +251,7 @@ fn attempts_line(point: &Point, look: TextStyle) -> String {
     let (retries, rests) = (point.retry_count(), point.rested_share + point.paused_share);
     let mut parts = Vec::new();
     if retries > 0 || point.throttled > 0 {
-        let (retries, throttled) = (words::grouped(retries), words::grouped(point.throttled));
+        let (retries, throttled) = (phrases::grouped(retries), phrases::grouped(point.throttled));
         parts.push(format!("{retries} attempts were retried, {throttled} were throttled"));
     }
     if rests > 0.0 {
@@ -263,21 +265,23 @@ fn open_line(point: &Point, look: TextStyle) -> String {
     let Some(open) = &point.open else { return String::new() };
     let reported = format!(
         "of {}/s asked for; from actual starts p50 {}, p99 {}; started late by p99 {}; backlog {}",
-        count(open.asked_per_s),
-        words::latency(&point.total, point.total.p50_ns),
-        words::latency(&point.total, point.total.p99_ns),
-        words::latency(&open.late, open.late.p99_ns),
-        words::grouped(open.backlog)
+        count(open.requested_per_s),
+        phrases::latency(&point.total, point.total.p50_ns),
+        phrases::latency(&point.total, point.total.p99_ns),
+        phrases::latency(&open.late, open.late.p99_ns),
+        phrases::grouped(open.backlog)
     );
-    let bound = |b: &BoundFigures| format!("; {} {}: {}", b.bound, words::outcome(b), words::share_over(b));
+    let bound = |b: &BoundFigures| format!("; {} {}: {}", b.bound, phrases::outcome(b), phrases::share_over(b));
     let bounds = open.bounds.iter().map(bound);
     hanging("   open", 8, &[reported, bounds.collect()].concat(), look)
 }
 
 fn open_columns(cells: &[&str; 8]) -> String {
-    let [label, asked, achieved, bytes, p50, p99, p999, bound] = cells;
+    let [label, requested, achieved, bytes, p50, p99, p999, bound] = cells;
     let label = cut(&clean(label), LABEL_COLUMNS);
-    format!(" {label:<LABEL_COLUMNS$} {asked:>8} {achieved:>10} {bytes:>10} {p50:>7} {p99:>7} {p999:>7}  {bound:<8}")
+    format!(
+        " {label:<LABEL_COLUMNS$} {requested:>8} {achieved:>10} {bytes:>10} {p50:>7} {p99:>7} {p999:>7}  {bound:<8}"
+    )
 }
 
 fn columns(cells: &[&str; 8]) -> String {
@@ -290,33 +294,33 @@ fn columns(cells: &[&str; 8]) -> String {
 
 fn header(view: &View, look: TextStyle) -> String {
     let run = &view.run;
-    let elapsed = words::elapsed(run);
+    let elapsed = phrases::elapsed(run);
     let state = if run.complete { "" } else { ", incomplete" };
     let facts = [
-        ("target", words::target(&run.target)),
-        ("client", words::clients(run)),
-        ("run", format!("{}, {}, {elapsed}{state}", run.id, words::utc(run.started_unix_ms))),
+        ("target", phrases::target(&run.target)),
+        ("client", phrases::clients(run)),
+        ("run", format!("{}, {}, {elapsed}{state}", run.id, phrases::utc(run.started_unix_ms))),
     ];
     let facts = facts.map(|(name, value)| (name, clean(&value)));
     let columns: usize = facts.iter().map(|(name, value)| name.len() + 5 + width(value)).sum();
     let (between, name_columns) = if columns <= look.width { ("   ", 0) } else { ("\n ", 6) };
     let reported =
-        facts.map(|(name, value)| format!("{}  {value}", paint(Ink::Dim, &format!("{name:<name_columns$}"), look)));
+        facts.map(|(name, value)| format!("{}  {value}", paint(Colour::Dim, &format!("{name:<name_columns$}"), look)));
     let title = run.title.as_ref().map_or_else(String::new, |title| format!(" {}\n", clean(title)));
     format!("{title} {}\n", reported.join(between))
 }
 
 fn series_table(series: &Series, look: TextStyle) -> String {
-    let name = words::series_name(series);
+    let name = phrases::series_name(series);
     let mut text = String::new();
     if width(&name) > LABEL_COLUMNS {
         text.push_str(&format!(" {}\n", clean(&name)));
     }
-    let of_clients = |clients| words::plural(u64::from(clients), "client");
+    let of_clients = |clients| phrases::plural(u64::from(clients), "client");
     let label = series.clients.map_or_else(|| name.clone(), of_clients);
     let is_open = series.points.iter().any(|point| point.open.is_some());
     let header = if is_open { open_table_header() } else { table_header(series.measure) };
-    text.push_str(&paint(Ink::Dim, header.trim_end(), look));
+    text.push_str(&paint(Colour::Dim, header.trim_end(), look));
     text.push('\n');
     let labels = iter::once(label.as_str()).chain(iter::repeat(""));
     for (label, point) in labels.zip(&series.points) {
@@ -324,14 +328,14 @@ fn series_table(series: &Series, look: TextStyle) -> String {
         let row = row.trim_end();
         let errors = errors(point);
         let marker = knee_marker(series, point);
-        text.push_str(&format!("{row}{}", paint(Ink::Red, &errors, look)));
+        text.push_str(&format!("{row}{}", paint(Colour::Red, &errors, look)));
         if width(row) + width(&errors) + width(&marker) <= look.width {
-            text.push_str(&format!("{}\n", paint(Ink::Yellow, &marker, look)));
+            text.push_str(&format!("{}\n", paint(Colour::Yellow, &marker, look)));
         } else {
             // Below the figures, from where their first column begins.
             let at = LABEL_COLUMNS + 10;
             for line in wrapped(marker.trim_start(), look.width.saturating_sub(at)) {
-                text.push_str(&format!("\n{:at$}{}", "", paint(Ink::Yellow, &line, look)));
+                text.push_str(&format!("\n{:at$}{}", "", paint(Colour::Yellow, &line, look)));
             }
             text.push('\n');
         }
@@ -350,7 +354,7 @@ fn series_table(series: &Series, look: TextStyle) -> String {
 fn knee_marker(series: &Series, point: &Point) -> String {
     let last = |knee: &Knee| series.points.iter().rev().find(|p| p.concurrency == knee.concurrency);
     match &series.knee {
-        Some(knee) if last(knee).is_some_and(|p| p.point == point.point) => format!("   ← {}", words::knee(knee)),
+        Some(knee) if last(knee).is_some_and(|p| p.point == point.point) => format!("   ← {}", phrases::knee(knee)),
         _ => String::new(),
     }
 }
@@ -363,22 +367,22 @@ fn verdict(series: &Series, ceiling: Option<&ClientCeiling>, verify: bool, look:
     if let Some(ceiling) = ceiling {
         let reported = format!(
             "linerate alone drives {} against the null target, {} in flight{}{}",
-            words::throughput(&ceiling.point, series.measure),
+            phrases::throughput(&ceiling.point, series.measure),
             ceiling.point.concurrency,
-            words::tls_cost(ceiling, series.measure),
-            words::ceiling_note(verify)
+            phrases::tls_cost(ceiling, series.measure),
+            phrases::ceiling_note(verify)
         );
         text.push_str(&hanging("   client ceiling", 18, &reported, look));
     }
     if let Some(predicted) = &series.predicted {
-        text.push_str(&hanging("   plan", 18, &words::predicted(predicted), look));
+        text.push_str(&hanging("   plan", 18, &phrases::predicted(predicted), look));
     }
     if let Some(scaling) = &series.scaling {
-        text.push_str(&hanging("   USL", 18, &words::scaling(scaling), look));
+        text.push_str(&hanging("   USL", 18, &phrases::scaling(scaling), look));
     }
     if !series.points.is_empty() {
-        text.push_str(&hanging("   stop reason", 18, &words::times(series), look));
-        text.push_str(&hanging("   sure", 18, &words::reach(series), look));
+        text.push_str(&hanging("   stop reason", 18, &phrases::times(series), look));
+        text.push_str(&hanging("   sure", 18, &phrases::reach(series), look));
     }
     text
 }
@@ -390,19 +394,19 @@ fn limit_lines(limit: &SeriesLimit, look: TextStyle) -> String {
 
 fn findings(findings: &[Finding], look: TextStyle) -> String {
     if findings.is_empty() {
-        return format!(" {}  none\n", paint(Ink::Dim, "warnings", look));
+        return format!(" {}  none\n", paint(Colour::Dim, "warnings", look));
     }
     let mut text = String::new();
     for finding in findings {
         let ink = match finding.severity {
-            Severity::Critical => Ink::Red,
-            Severity::Warning => Ink::Yellow,
-            Severity::Note => Ink::Dim,
+            Severity::Critical => Colour::Red,
+            Severity::Warning => Colour::Yellow,
+            Severity::Note => Colour::Dim,
         };
-        let about = words::points(finding);
+        let about = phrases::points(finding);
         let about = if about.is_empty() { about } else { format!(" ({about})") };
         let claim = format!("{}{about}", finding.claim);
-        let lead = format!(" {}", words::severity(finding.severity));
+        let lead = format!(" {}", phrases::severity(finding.severity));
         text.push_str(&hanging_in(ink, &lead, 10, &claim, look));
         text.push_str(&hanging("          why", 15, &finding.evidence, look));
         text.push_str(&hanging("          try", 15, &finding.remedy, look));
@@ -411,12 +415,12 @@ fn findings(findings: &[Finding], look: TextStyle) -> String {
 }
 
 pub(crate) fn hanging(lead: &str, indent: usize, sentence: &str, look: TextStyle) -> String {
-    hanging_in(Ink::Dim, lead, indent, sentence, look)
+    hanging_in(Colour::Dim, lead, indent, sentence, look)
 }
 
 /// A sentence wrapped to the terminal, its lines `indent` columns in and `lead` before the first; nothing for an empty
 /// one.
-pub(crate) fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, look: TextStyle) -> String {
+pub(crate) fn hanging_in(ink: Colour, lead: &str, indent: usize, sentence: &str, look: TextStyle) -> String {
     let lines = wrapped(&clean(sentence), look.width.saturating_sub(indent).max(30));
     let mut text = String::new();
     for (i, line) in lines.iter().enumerate() {
@@ -448,7 +452,7 @@ pub(crate) fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
 
 /// Text that stays within its line: what a server calls itself must not drive the terminal.
 pub(crate) fn clean(text: &str) -> String {
-    shown::in_line(text).into_owned()
+    sanitize::in_line(text).into_owned()
 }
 
 pub(crate) fn cut(text: &str, columns: usize) -> String {
@@ -462,15 +466,15 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-pub(crate) fn paint(ink: Ink, text: &str, look: TextStyle) -> String {
+pub(crate) fn paint(ink: Colour, text: &str, look: TextStyle) -> String {
     if !look.color || text.trim().is_empty() {
         return text.to_owned();
     }
     let code = match ink {
-        Ink::Red => "31",
-        Ink::Green => "32",
-        Ink::Yellow => "33",
-        Ink::Dim => "2",
+        Colour::Red => "31",
+        Colour::Green => "32",
+        Colour::Yellow => "33",
+        Colour::Dim => "2",
     };
     format!("\x1b[{code}m{text}\x1b[0m")
 }

@@ -1,27 +1,27 @@
 //! Changes of settings as text: what is planned, what became of it, how an application stands, and what is rolled back.
 
-mod amiss;
-mod late;
-mod untaken;
+mod expired;
+mod problems;
+mod skipped;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use linerate_record::journal::{By, Undo};
-use linerate_record::knob::{ChangeSet, SettingPlace};
+use linerate_record::journal::{RollbackOutcome, RolledBackBy};
+use linerate_record::knob::{ChangeSet, SettingId};
 use linerate_record::lines::{folded, wrapped};
 
-pub use amiss::{Amiss, amiss};
-pub use late::{never_written, overdue, overdue_still, unwritten};
-pub use untaken::{Untaken, untaken};
+pub use expired::{never_written, overdue, overdue_still, unwritten};
+pub use problems::{Problem, problems};
+pub use skipped::{SkippedSetting, skipped};
 
 /// How an application of changes stands.
 #[derive(Clone, Debug)]
-pub enum Standing {
+pub enum ApplicationState {
     /// Taken back.
-    TakenBack {
+    RolledBack {
         /// By whom.
-        by: By,
+        by: RolledBackBy,
         /// Whether it ended with a process.
         has_owner: bool,
         /// Settings that are not restored.
@@ -34,7 +34,7 @@ pub enum Standing {
         /// Whether it was in this boot.
         in_this_boot: bool,
         /// Whether somebody began to roll it back since.
-        is_being_undone: bool,
+        is_rolling_back: bool,
     },
     /// Never confirmed, and gone with a boot.
     GoneWithBoot,
@@ -43,7 +43,7 @@ pub enum Standing {
         /// For how much longer.
         left_ms: u64,
         /// Whether some of it is rolled back already.
-        is_being_undone: bool,
+        is_rolling_back: bool,
         /// Whether all changes were gone through.
         is_whole: bool,
         /// Whether it can be confirmed.
@@ -63,7 +63,7 @@ pub struct Application {
     /// How many changes were made.
     pub changes: usize,
     /// How it stands.
-    pub standing: Standing,
+    pub application_state: ApplicationState,
 }
 
 /// What has moved with a setting.
@@ -79,7 +79,7 @@ pub struct Moved {
 
 /// What a setting is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Now {
+pub enum CurrentValue {
     /// It cannot be read.
     Unread,
     /// What it was changed to.
@@ -94,7 +94,7 @@ pub enum Now {
 #[derive(Clone, Debug)]
 pub struct Changed {
     /// Which.
-    pub place: SettingPlace,
+    pub place: SettingId,
     /// What its device is called by now, where that is another name.
     pub called: Option<String>,
     /// What it was.
@@ -102,16 +102,16 @@ pub struct Changed {
     /// What it was changed to.
     pub new: String,
     /// What it is now, where it was looked at.
-    pub now: Option<(Now, String)>,
+    pub now: Option<(CurrentValue, String)>,
     /// What came of taking it back, the last time.
-    pub undone: Option<Undo>,
+    pub rolled_back: Option<RollbackOutcome>,
     /// What has moved with it.
     pub moved: Vec<Moved>,
 }
 
 /// A journal that is not where it was.
 #[derive(Clone, Debug)]
-pub struct Lost {
+pub struct LostJournal {
     /// Name of the application.
     pub id: String,
     /// Where its journal was.
@@ -132,7 +132,7 @@ pub const UNWATCHED: &str = "  no watch is running, so nothing rolls this back a
 pub fn application(of: &Application) -> String {
     let root = of.root.as_ref().map(|folder| format!(" of {}", folder.display())).unwrap_or_default();
     let changes = counted(of.changes, "change");
-    format!("{}  {}  {changes}{root}  {}\n", of.id, of.profile, standing(&of.standing))
+    format!("{}  {}  {changes}{root}  {}\n", of.id, of.profile, application_state(&of.application_state))
 }
 
 /// `1 change`, `2 changes`.
@@ -141,16 +141,16 @@ pub fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-fn standing(of: &Standing) -> String {
+fn application_state(of: &ApplicationState) -> String {
     match *of {
-        Standing::TakenBack { by, has_owner, left, given_up } => {
+        ApplicationState::RolledBack { by, has_owner, left, given_up } => {
             let who = match by {
-                By::Command => "rolled back",
-                By::Lapse if has_owner => "rolled back: its process ended, or its time was over",
-                By::Lapse => "rolled back: not confirmed in time",
-                By::Failure => "rolled back: it could not continue",
-                By::Unchanged => "nothing was changed",
-                By::Reboot => "reset by a reboot of the machine",
+                RolledBackBy::Command => "rolled back",
+                RolledBackBy::Lapse if has_owner => "rolled back: its process ended, or its time was over",
+                RolledBackBy::Lapse => "rolled back: not confirmed in time",
+                RolledBackBy::Failure => "rolled back: it could not continue",
+                RolledBackBy::Unchanged => "nothing was changed",
+                RolledBackBy::Reboot => "reset by a reboot of the machine",
             };
             match (left, given_up) {
                 (0, 0) => who.to_owned(),
@@ -162,16 +162,18 @@ fn standing(of: &Standing) -> String {
                 _ => format!("{who}, except {}", counted(left as usize, "setting")),
             }
         }
-        Standing::Confirmed { is_being_undone: true, .. } => {
+        ApplicationState::Confirmed { is_rolling_back: true, .. } => {
             "confirmed, and being rolled back; if not, run linerate tune rollback".to_owned()
         }
-        Standing::Confirmed { in_this_boot: true, .. } => "confirmed".to_owned(),
-        Standing::Confirmed { in_this_boot: false, .. } => "confirmed, and reset by a reboot of the machine".to_owned(),
-        Standing::GoneWithBoot => "reset by a reboot of the machine".to_owned(),
-        Standing::Waits { left_ms: left_ms @ 1.., is_being_undone: true, .. } => {
+        ApplicationState::Confirmed { in_this_boot: true, .. } => "confirmed".to_owned(),
+        ApplicationState::Confirmed { in_this_boot: false, .. } => {
+            "confirmed, and reset by a reboot of the machine".to_owned()
+        }
+        ApplicationState::GoneWithBoot => "reset by a reboot of the machine".to_owned(),
+        ApplicationState::Waits { left_ms: left_ms @ 1.., is_rolling_back: true, .. } => {
             format!("partly rolled back: the rest is tried again in {} s", left_ms.div_ceil(1000))
         }
-        Standing::Waits { left_ms, is_whole, can_be_confirmed, .. } => {
+        ApplicationState::Waits { left_ms, is_whole, can_be_confirmed, .. } => {
             let whole = if is_whole { "" } else { "ended before all were made, " };
             if left_ms == 0 {
                 return format!("{whole}not confirmed in time: being rolled back; if not, run linerate tune rollback");
@@ -188,13 +190,13 @@ pub fn changed(of: &Changed) -> String {
     let Changed { place, prior, new, .. } = of;
     let called = of.called.as_ref().map(|name| format!(" (called {name} by now)")).unwrap_or_default();
     let after = match &of.now {
-        None => after(of.undone.as_ref()),
+        None => after(of.rolled_back.as_ref()),
         Some((now, value)) => {
             let note = match now {
-                Now::Unread => " (cannot be read)",
-                Now::AsChanged => "",
-                Now::AsBefore => " (as before)",
-                Now::Other => " (somebody has changed it since)",
+                CurrentValue::Unread => " (cannot be read)",
+                CurrentValue::AsChanged => "",
+                CurrentValue::AsBefore => " (as before)",
+                CurrentValue::Other => " (somebody has changed it since)",
             };
             format!(", now {value:?}{note}")
         }
@@ -210,27 +212,27 @@ fn moved_line(moved: &Moved) -> String {
     format!("changed with it: {} {:?} → {:?}", moved.what, moved.before, moved.after)
 }
 
-fn after(undone: Option<&Undo>) -> String {
-    match undone {
+fn after(rolled_back: Option<&RollbackOutcome>) -> String {
+    match rolled_back {
         None => String::new(),
-        Some(Undo::Restored) => ", restored".to_owned(),
-        Some(Undo::Already) => ", already had its previous value".to_owned(),
-        Some(Undo::Gone) => ", not restored: it was not there".to_owned(),
-        Some(Undo::Ended) => ", gone with its network namespace".to_owned(),
-        Some(Undo::Left { current }) => format!(", left at {current:?}, which somebody else has set"),
-        Some(Undo::Failed { why }) => format!(", not restored: {why}"),
+        Some(RollbackOutcome::Restored) => ", restored".to_owned(),
+        Some(RollbackOutcome::Already) => ", already had its previous value".to_owned(),
+        Some(RollbackOutcome::Gone) => ", not restored: it was not there".to_owned(),
+        Some(RollbackOutcome::Ended) => ", gone with its network namespace".to_owned(),
+        Some(RollbackOutcome::Left { current }) => format!(", left at {current:?}, which somebody else has set"),
+        Some(RollbackOutcome::Failed { why }) => format!(", not restored: {why}"),
     }
 }
 
 /// Settings that were not changed, with the reason.
 #[must_use]
-pub fn refused(of: &[(SettingPlace, String)]) -> String {
+pub fn refused(of: &[(SettingId, String)]) -> String {
     of.iter().map(|(place, why)| format!("  {place}: not changed: {why}\n")).collect()
 }
 
 /// A journal that is not where it was, and what to do.
 #[must_use]
-pub fn lost(of: &Lost) -> String {
+pub fn lost(of: &LostJournal) -> String {
     let (id, journals) = (&of.id, of.journals.display());
     let what = format!("{id}  its journal was in {journals} and is not there: put it back");
     match of.wait_ms {
@@ -294,11 +296,11 @@ pub struct ChangesMade {
     /// How many settings had their value already.
     pub already: usize,
     /// What was not changed, and why.
-    pub refused: Vec<(SettingPlace, String)>,
+    pub refused: Vec<(SettingId, String)>,
     /// What has moved with settings that were changed.
-    pub moved: Vec<(SettingPlace, Moved)>,
+    pub moved: Vec<(SettingId, Moved)>,
     /// Settings that a later change has moved again.
-    pub overridden: Vec<SettingPlace>,
+    pub overridden: Vec<SettingId>,
     /// Seconds for which it waits to be confirmed; absent where nothing was changed.
     pub waits_s: Option<f64>,
 }
@@ -328,11 +330,11 @@ pub fn made(of: &ChangesMade) -> String {
 
 /// What came of taking changes back.
 #[derive(Clone, Copy, Debug)]
-pub struct TakenBack<'r> {
+pub struct RolledBack<'r> {
     /// Name of the application.
     pub id: &'r str,
     /// What came of each change, the last first.
-    pub undone: &'r [(SettingPlace, Undo)],
+    pub rolled_back: &'r [(SettingId, RollbackOutcome)],
     /// Whether the machine has booted since.
     pub after_reboot: bool,
     /// Whether what was not there is not tried again.
@@ -343,31 +345,31 @@ pub struct TakenBack<'r> {
 
 /// What came of taking changes back.
 #[must_use]
-pub fn rolled(of: TakenBack<'_>) -> String {
+pub fn rolled(of: RolledBack<'_>) -> String {
     let id = of.id;
     if of.after_reboot {
         return format!("the machine has rebooted since {id}, which reset its settings: nothing had to be restored\n");
     }
-    let is_back = |undo: &Undo| matches!(undo, Undo::Restored | Undo::Already);
-    let back = of.undone.iter().filter(|(_, undo)| is_back(undo)).count();
-    let are = if of.undone.len() == 1 { "is" } else { "are" };
-    let mut text = format!("{back} of {} of {id} {are} as before\n", counted(of.undone.len(), "setting"));
-    for (place, undo) in of.undone {
+    let is_back = |undo: &RollbackOutcome| matches!(undo, RollbackOutcome::Restored | RollbackOutcome::Already);
+    let back = of.rolled_back.iter().filter(|(_, undo)| is_back(undo)).count();
+    let are = if of.rolled_back.len() == 1 { "is" } else { "are" };
+    let mut text = format!("{back} of {} of {id} {are} as before\n", counted(of.rolled_back.len(), "setting"));
+    for (place, undo) in of.rolled_back {
         let _ = match undo {
-            Undo::Restored | Undo::Already => Ok(()),
-            Undo::Gone => writeln!(
+            RollbackOutcome::Restored | RollbackOutcome::Already => Ok(()),
+            RollbackOutcome::Gone => writeln!(
                 text,
                 "  {place}: not restored: it is not there; if it is moved or plugged, linerate tune rollback {id} \
                  restores it when it is back{}",
                 if of.has_given_up { ", and nothing else does" } else { "; --force gives it up" }
             ),
-            Undo::Ended => writeln!(text, "  {place}: gone, with its network namespace"),
-            Undo::Left { current } => writeln!(
+            RollbackOutcome::Ended => writeln!(text, "  {place}: gone, with its network namespace"),
+            RollbackOutcome::Left { current } => writeln!(
                 text,
                 "  {place}: somebody has set {current:?} since, which is kept; linerate tune rollback {id} --force \
                  restores it too"
             ),
-            Undo::Failed { why } => writeln!(text, "  {place}: not restored: {why}"),
+            RollbackOutcome::Failed { why } => writeln!(text, "  {place}: not restored: {why}"),
         };
     }
     if let Some(why) = of.unrecorded {
@@ -385,7 +387,7 @@ pub type Followers = Vec<(String, u32, u32)>;
 pub fn planned(
     set: &ChangeSet,
     followers: &[Followers],
-    left_out: &[(SettingPlace, String)],
+    left_out: &[(SettingId, String)],
     columns: Option<usize>,
 ) -> String {
     let line = |lead: &str, text: &str, indent: usize| {
@@ -421,65 +423,68 @@ mod tests {
 
     use super::*;
 
-    fn place(knob: &str) -> SettingPlace {
-        SettingPlace { knob: knob.to_owned(), device: None, space: Space::Host }
+    fn place(knob: &str) -> SettingId {
+        SettingId { knob: knob.to_owned(), device: None, space: Space::Host }
     }
 
     #[test]
     fn an_application_says_how_it_stands() {
-        let waits = |left_ms, is_being_undone, is_whole| Standing::Waits {
+        let waits = |left_ms, is_rolling_back, is_whole| ApplicationState::Waits {
             left_ms,
-            is_being_undone,
+            is_rolling_back,
             is_whole,
             can_be_confirmed: true,
         };
-        let back = |by, left, given_up| Standing::TakenBack { by, has_owner: false, left, given_up };
-        let kept = |is_being_undone| Standing::Confirmed { in_this_boot: true, is_being_undone };
+        let back = |by, left, given_up| ApplicationState::RolledBack { by, has_owner: false, left, given_up };
+        let kept = |is_rolling_back| ApplicationState::Confirmed { in_this_boot: true, is_rolling_back };
         for (of, expected) in [
             (waits(1500, false, true), "rolled back in 2 s unless confirmed"),
             (waits(1500, false, false), "ended before all were made, rolled back in 2 s unless confirmed"),
             (waits(1500, true, true), "partly rolled back: the rest is tried again in 2 s"),
             (waits(0, true, true), "not confirmed in time: being rolled back; if not, run linerate tune rollback"),
-            (back(By::Lapse, 0, 0), "rolled back: not confirmed in time"),
-            (back(By::Command, 0, 2), "rolled back, except 2 settings whose devices are missing, which are given up"),
-            (back(By::Command, 3, 0), "rolled back, except 3 settings"),
+            (back(RolledBackBy::Lapse, 0, 0), "rolled back: not confirmed in time"),
+            (
+                back(RolledBackBy::Command, 0, 2),
+                "rolled back, except 2 settings whose devices are missing, which are given up",
+            ),
+            (back(RolledBackBy::Command, 3, 0), "rolled back, except 3 settings"),
             (kept(false), "confirmed"),
             (kept(true), "confirmed, and being rolled back; if not, run linerate tune rollback"),
-            (Standing::GoneWithBoot, "reset by a reboot of the machine"),
+            (ApplicationState::GoneWithBoot, "reset by a reboot of the machine"),
         ] {
-            assert_eq!(standing(&of), expected);
+            assert_eq!(application_state(&of), expected);
         }
-        let of = Application {
+        let waiting_application = Application {
             id: "1123-1".to_owned(),
             root: Some("captures/x".into()),
             profile: "values by hand".to_owned(),
             changes: 2,
-            standing: Standing::GoneWithBoot,
+            application_state: ApplicationState::GoneWithBoot,
         };
         let line = "1123-1  values by hand  2 changes of captures/x  reset by a reboot of the machine\n";
-        assert_eq!(application(&of), line);
+        assert_eq!(application(&waiting_application), line);
     }
 
     #[test]
     fn a_changed_setting_says_what_it_is_or_what_came_of_taking_it_back() {
         let moved = Moved { what: "the MTU of b".to_owned(), before: "1".to_owned(), after: "2".to_owned() };
-        let of = |now, undone| Changed {
+        let changed_setting = |now, rolled_back| Changed {
             place: place("vm.swappiness"),
             called: None,
             prior: "60".to_owned(),
             new: "1".to_owned(),
             now,
-            undone,
+            rolled_back,
             moved: vec![moved.clone()],
         };
-        for (now, undone, after) in [
-            (Some((Now::AsChanged, "1".to_owned())), None, ", now \"1\""),
-            (Some((Now::AsBefore, "60".to_owned())), None, ", now \"60\" (as before)"),
-            (Some((Now::Unread, String::new())), None, ", now \"\" (cannot be read)"),
-            (None, Some(Undo::Restored), ", restored"),
+        for (now, rolled_back, after) in [
+            (Some((CurrentValue::AsChanged, "1".to_owned())), None, ", now \"1\""),
+            (Some((CurrentValue::AsBefore, "60".to_owned())), None, ", now \"60\" (as before)"),
+            (Some((CurrentValue::Unread, String::new())), None, ", now \"\" (cannot be read)"),
+            (None, Some(RollbackOutcome::Restored), ", restored"),
             (None, None, ""),
         ] {
-            let text = changed(&of(now, undone));
+            let text = changed(&changed_setting(now, rolled_back));
             let first = format!("  vm.swappiness: \"60\" → \"1\"{after}\n");
             assert_eq!(text, first + "      changed with it: the MTU of b \"1\" → \"2\"\n");
         }
@@ -487,16 +492,24 @@ mod tests {
 
     #[test]
     fn what_is_not_restored_is_named_with_what_to_do() {
-        let undone = [
-            (place("a"), Undo::Restored),
-            (place("b"), Undo::Left { current: "5".to_owned() }),
-            (place("c"), Undo::Gone),
+        let rolled_back = [
+            (place("a"), RollbackOutcome::Restored),
+            (place("b"), RollbackOutcome::Left { current: "5".to_owned() }),
+            (place("c"), RollbackOutcome::Gone),
         ];
-        let of = TakenBack { id: "x", undone: &undone, after_reboot: false, has_given_up: false, unrecorded: None };
-        let text = rolled(of);
+        let rolled_back = RolledBack {
+            id: "x",
+            rolled_back: &rolled_back,
+            after_reboot: false,
+            has_given_up: false,
+            unrecorded: None,
+        };
+        let text = rolled(rolled_back);
         assert!(text.starts_with("1 of 3 settings of x are as before\n  b: somebody has set \"5\" since"), "{text}");
         assert!(text.contains("  c: not restored: it is not there"), "{text}");
-        assert!(rolled(TakenBack { after_reboot: true, ..of }).starts_with("the machine has rebooted since x"));
+        assert!(
+            rolled(RolledBack { after_reboot: true, ..rolled_back }).starts_with("the machine has rebooted since x")
+        );
     }
 
     #[test]
@@ -549,14 +562,22 @@ mod tests {
         let left_out = [(place("b"), "left alone for many reasons ".repeat(9))];
         let narrow = planned(&set(vec![long]), &[], &left_out, Some(80));
         assert!(narrow.lines().count() > 8 && narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
-        let back = |given_up, left| Standing::TakenBack { by: By::Command, has_owner: false, left, given_up };
-        assert_eq!(standing(&back(1, 0)), "rolled back, except 1 setting whose device is missing, which is given up");
-        assert_eq!(standing(&back(0, 1)), "rolled back, except 1 setting");
+        let back = |given_up, left| ApplicationState::RolledBack {
+            by: RolledBackBy::Command,
+            has_owner: false,
+            left,
+            given_up,
+        };
+        assert_eq!(
+            application_state(&back(1, 0)),
+            "rolled back, except 1 setting whose device is missing, which is given up"
+        );
+        assert_eq!(application_state(&back(0, 1)), "rolled back, except 1 setting");
     }
 
     #[test]
     fn applied_changes_are_counted_and_those_refused_are_named() {
-        let of = ChangesMade {
+        let outcome = ChangesMade {
             made: 2,
             already: 1,
             refused: vec![(place("a"), "no".to_owned())],
@@ -565,12 +586,12 @@ mod tests {
             waits_s: Some(0.5),
         };
         assert_eq!(
-            made(&of),
+            made(&outcome),
             "2 settings changed, 1 was already set, 1 not changed\n  a: no\n  b: a later change in the file has \
              changed it again\nrolled back in 0.5 s unless confirmed: linerate tune confirm\n"
         );
         assert!(
-            made(&ChangesMade { waits_s: None, ..of })
+            made(&ChangesMade { waits_s: None, ..outcome })
                 .ends_with("nothing is changed, so there is nothing to confirm\n")
         );
     }

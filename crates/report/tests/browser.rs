@@ -43,7 +43,7 @@ fn main() {
         ("links", links, 2, 100),
         ("links_of_204", links_of_204, 1, 100),
         ("failed_links", failed_links, 1, 50),
-        ("asked_links", asked_links, 1, 50),
+        ("asked_links", requested_links, 1, 50),
         ("connected_links", connected_links, 1, 50),
         ("datagram_links", datagram_links, 1, 50),
         ("no_links", no_links, 0, 3),
@@ -140,8 +140,8 @@ fn failed_links() -> Sheet {
     of_links(&linked::failed())
 }
 
-fn asked_links() -> Sheet {
-    of_links(&linked::asked())
+fn requested_links() -> Sheet {
+    of_links(&linked::requested())
 }
 
 fn connected_links() -> Sheet {

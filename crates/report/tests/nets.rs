@@ -7,9 +7,9 @@ use linerate_report::openmetrics;
 use linerate_report::terminal::TextStyle;
 
 use crate::golden_file::same_as_golden;
-use crate::linked::{asked, connected, datagrams, empty, failed, largest, linked, placed, probed, racked};
+use crate::linked::{connected, datagrams, empty, failed, largest, linked, placed, probed, racked, requested};
 
-#[path = "../src/openmetrics/parsed.rs"]
+#[path = "../src/openmetrics/parser.rs"]
 mod parsed;
 
 fn plain(width: usize) -> TextStyle {
@@ -103,7 +103,7 @@ fn csv_has_a_row_for_each_pair_and_number_of_streams_and_nothing_where_nothing_w
 #[test]
 fn loads_that_are_no_streams_have_figures_of_their_own_and_none_of_streams() {
     let cases = [
-        ("net-request.txt", asked(), "requests_per_s,requests_per_s_low_95", "p99"),
+        ("net-request.txt", requested(), "requests_per_s,requests_per_s_low_95", "p99"),
         ("net-connect.txt", connected(), "connections_per_s,connections_per_s_low_95", "p99"),
         ("net-udp.txt", datagrams(), "sent_bytes_per_s,lost_share,socket_drops_share", "jitter"),
         ("net-mtu.txt", probed(), "verdict,carried_bytes,carried_most_bytes,lost_bytes", "lost from"),
@@ -217,7 +217,7 @@ fn a_page_lists_hosts_of_which_pairs_fell_most_and_says_how_many_are_left() {
 
 #[test]
 fn compared_runs_with_classes_say_each_by_itself() {
-    use linerate_analysis::net::compared::compare;
+    use linerate_analysis::net::comparison::compare;
     use linerate_report::net::{comparison_csv, comparison_text};
 
     let found = compare(&placed(), &placed()).unwrap();
@@ -329,8 +329,8 @@ fn members_of_bonds_are_columns_behind_the_others_where_there_are_any() {
         chance: 0.25,
         ..NetArrives::default()
     };
-    let of = NetPairMembers { from: 0, to: 1, streams: 8, leaves: Some(leaves), arrives: Some(arrives) };
-    view.members = vec![of];
+    let pair_members = NetPairMembers { from: 0, to: 1, streams: 8, leaves: Some(leaves), arrives: Some(arrives) };
+    view.members = vec![pair_members];
     let table = csv(&view);
     let rows: Vec<&str> = table.lines().collect();
     assert!(
@@ -365,8 +365,8 @@ fn what_s3_traffic_gets_of_bonds_stands_beside_what_was_measured() {
         flows_to_fill: Some(620),
         why: "layer3+4 looks at ports".to_owned(),
     };
-    let of = |measured_share| NetBondByModel { spread: spread.clone(), measured_share };
-    view.bonds_by_model = vec![of(Some(0.625)), of(None)];
+    let bond_by_model = |measured_share| NetBondByModel { spread: spread.clone(), measured_share };
+    view.bonds_by_model = vec![bond_by_model(Some(0.625)), bond_by_model(None)];
     let streams = view.compared_streams.unwrap();
     let model = "(all): 448 flows on 2 members get 93 % of their sum (5th to 95th percentile 88 % to 97 %); 95 % from \
                  620 flows on: layer3+4 looks at ports";
@@ -458,15 +458,17 @@ fn what_others_named_is_text_and_no_markup_nor_does_it_drive_a_terminal() {
 
 /// The samples of a family: the first label's value, and the figure.
 fn samples(text: &str, name: &str) -> Vec<(String, f64)> {
-    let of = parsed::parse(text).samples.into_iter().filter(|(sampled, ..)| sampled == name);
-    of.map(|(_, labels, value)| (labels.first().map_or_else(String::new, |(_, label)| label.clone()), value)).collect()
+    let samples_named = parsed::parse(text).samples.into_iter().filter(|(sampled, ..)| sampled == name);
+    samples_named
+        .map(|(_, labels, value)| (labels.first().map_or_else(String::new, |(_, label)| label.clone()), value))
+        .collect()
 }
 
 #[test]
 fn every_load_is_openmetrics_with_its_own_figures_and_so_is_a_run_of_which_nothing_is_known() {
     for (view, rate, own) in [
         (linked(4), "linerate_net_goodput_bytes_per_second", "linerate_net_round_trip_seconds"),
-        (asked(), "linerate_net_answered_requests_per_second", "linerate_net_p99_seconds"),
+        (requested(), "linerate_net_answered_requests_per_second", "linerate_net_p99_seconds"),
         (connected(), "linerate_net_made_connections_per_second", "linerate_net_p50_seconds"),
         (datagrams(), "linerate_net_goodput_bytes_per_second", "linerate_net_lost_ratio"),
     ] {

@@ -28,7 +28,7 @@ fn growth_over_clients_is_told_with_who_stands_out_and_no_row_for_each_of_many()
     assert_eq!(serde_json::from_str::<View>(&json(&view)).unwrap(), view);
     let text = render(&view, TextStyle { width: 80, ..PLAIN });
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for told in [
+    for reported in [
         "GET 4 MiB, over clients",
         "195 clients give",
         "with 7 to 28 (clients' links, receiving, 8.15 GiB/s to 32.6 GiB/s), with 100 to 195 (public link, sending, ",
@@ -36,7 +36,7 @@ fn growth_over_clients_is_told_with_who_stands_out_and_no_row_for_each_of_many()
         "slower than its peers: client003 (−60 %)",
         "figures come from 99 of 100 clients",
     ] {
-        assert!(words.contains(told), "{told}: {text}");
+        assert!(words.contains(reported), "{reported}: {text}");
     }
     let rows = text.lines().filter(|line| line.starts_with("   client0")).count();
     assert_eq!(rows, 6, "seven clients have rows, one of them another name: {text}");
@@ -208,7 +208,7 @@ fn open() -> View {
             of_rate: None,
         };
         let open = OpenLoop {
-            asked_per_s: 200.0 * (i + 1) as f64,
+            requested_per_s: 200.0 * (i + 1) as f64,
             at_random: false,
             due: 1000,
             backlog: 0,
@@ -225,7 +225,7 @@ fn open() -> View {
         point.open = Some(open);
     }
     let count = view.series[0].points.len();
-    for (i, spec) in view.run.asked.points[..count].iter_mut().enumerate() {
+    for (i, spec) in view.run.requested.points[..count].iter_mut().enumerate() {
         (spec.concurrency, spec.rate_per_s) = (1024, Some(200.0 * (i + 1) as f64));
     }
     view.series[0].knee = None;
@@ -259,13 +259,13 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     assert!(setup.contains("GET 4 MiB at 200/s, 400/s, 600/s") && setup.contains("at most 1024"), "{setup}");
     assert!(setup.contains("STAT 4 KiB × 1, 2") && !setup.contains("× 1024"), "{setup}");
     let mut searched = view;
-    let PointSpec { workload, size, clients, .. } = searched.run.asked.points.swap_remove(0);
+    let PointSpec { workload, size, clients, .. } = searched.run.requested.points.swap_remove(0);
     let series = vec![SeriesSpec { workload, size, clients }];
     let (lowest_per_s, highest_per_s) = (1.0, 500.0);
     let (precision, series_ms, concurrency) = (0.05, 60_000, Some(2048));
     let search = RateSearchSpec { lowest_per_s, highest_per_s, concurrency, precision, series_ms, series };
-    searched.run.asked.points.clear();
-    searched.run.asked.rate_search = Some(search.clone());
+    searched.run.requested.points.clear();
+    searched.run.requested.rate_search = Some(search.clone());
     let page = html(&searched);
     assert!(page.contains("GET 4 MiB at 1/s to 500/s, searched") && page.contains("at most 2048"));
     // Folders of before do not say it.
@@ -273,7 +273,7 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     let written = serde_json::to_string(&of_before).unwrap();
     assert!(!written.contains("concurrency"));
     assert_eq!(serde_json::from_str::<RateSearchSpec>(&written).unwrap(), of_before);
-    searched.run.asked.rate_search = Some(of_before);
+    searched.run.requested.rate_search = Some(of_before);
     assert!(!html(&searched).contains("Requests in flight"));
 }
 
@@ -442,9 +442,9 @@ fn the_page_shows_charts_before_findings_and_points_before_calibration() {
     let order = ["verdict", "throughput", "latency", "timeline", "findings", "points"].map(at);
     assert!(order.is_sorted(), "{order:?}");
     assert!(page[at("verdict")..at("throughput")].contains("<a href=\"#findings\">1 critical finding, "));
-    let of = |point: u32| view.timeline.spans.iter().find(|span| span.point == point).unwrap();
+    let span_at = |point: u32| view.timeline.spans.iter().find(|span| span.point == point).unwrap();
     let (first, last) = (&view.series[0].points[0], view.series[2].points.last().unwrap());
-    let measured = format!("\"measured\":[{},{}]", of(first.point).from_ms, of(last.point).to_ms);
+    let measured = format!("\"measured\":[{},{}]", span_at(first.point).from_ms, span_at(last.point).to_ms);
     assert!(page.contains(&measured), "{measured}");
 }
 
@@ -567,12 +567,12 @@ fn junit_fails_a_run_that_did_not_measure_all_and_a_series_whose_requests_failed
     assert!(xml.contains("name=\"requests succeed\"><failure message=\"1 of 100 requests of point "), "{xml}");
     let point = &mut view.series[0].points[0];
     (point.errors, point.warmup_requests) = (BTreeMap::new(), 0);
-    for (failed, told) in [(0, 0), (1, 1)] {
+    for (failed, reported) in [(0, 0), (1, 1)] {
         view.series[0].points[0].warmup_errors = [("http 503".to_owned(), failed)].into();
         view.sum_up();
         let xml = measured(&view);
-        assert_eq!(xml.matches("1 of 100 requests of point 0 failed in its warm-up").count(), told, "{xml}");
-        assert_eq!(render(&view, PLAIN).matches("1 failed in warm-up").count(), told);
+        assert_eq!(xml.matches("1 of 100 requests of point 0 failed in its warm-up").count(), reported, "{xml}");
+        assert_eq!(render(&view, PLAIN).matches("1 failed in warm-up").count(), reported);
     }
 }
 

@@ -97,17 +97,17 @@ fn a_goal_of_latency_that_no_mean_rules_out_is_told_as_that() {
 fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
     let mut made = planned::explanation();
     (made.curve_error_share, made.observations.figures[0].in_flight) = (Some(0.08), Some(1_120));
-    let of = |made: &Explanation| {
+    let rendered = |made: &Explanation| {
         let texts = [explanation::text(made, true, PLAIN), explanation::html(made)];
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    for text in of(&made) {
+    for text in rendered(&made) {
         assert!(text.contains("GET 152 GiB/s (1.31 Tb/s) with 1120 in flight"), "{text}");
         let expected = "± 2 % where none is stated, and up to ± 8 % of the curve over requests in flight, less near";
         assert!(text.contains(expected), "{text}");
     }
     made.observations.figures.iter_mut().for_each(|figure| figure.error_share = None);
-    for text in of(&made) {
+    for text in rendered(&made) {
         assert!(text.contains("± 2 %, and up to ± 8 % of the curve over requests in flight, less near"), "{text}");
     }
 }
@@ -115,12 +115,12 @@ fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
 #[test]
 fn what_to_read_next_names_no_hypothesis_that_its_text_does_not_show() {
     let mut made = planned::explanation();
-    let of = |made: &Explanation| explanation::text(made, true, PLAIN);
-    assert!(of(&made).contains("all bytes on one member of each node: then it is 1 or 3"), "{}", of(&made));
+    let rendered = |made: &Explanation| explanation::text(made, true, PLAIN);
+    assert!(rendered(&made).contains("all bytes on one member of each node: then it is 1 or 3"), "{}", rendered(&made));
     made.kinds[0].survivors = vec![0];
-    assert!(of(&made).contains("of each node: then it is 1 or 1 other not shown here"), "{}", of(&made));
+    assert!(rendered(&made).contains("of each node: then it is 1 or 1 other not shown here"), "{}", rendered(&made));
     made.kinds.remove(0);
-    let text = of(&made);
+    let text = rendered(&made);
     assert!(text.contains("then it is one of 2 that are not shown here") && text.contains("then it is 2"), "{text}");
     // The page shows all of them.
     assert!(explanation::html(&made).contains("1 or 3"));
@@ -129,17 +129,17 @@ fn what_to_read_next_names_no_hypothesis_that_its_text_does_not_show() {
 #[test]
 fn a_figure_that_nothing_explains_says_whose_prediction_it_is_held_against() {
     let mut made = planned::explanation();
-    let of = |made: &Explanation| {
+    let rendered = |made: &Explanation| {
         let texts = [explanation::text(made, true, PLAIN), explanation::html(made)];
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     let (nearest, described) =
         ("the nearest of all hypotheses that no figure refutes", "that is the site as described");
-    for text in of(&made) {
+    for text in rendered(&made) {
         assert!(text.contains(nearest) && !text.contains(described), "{text}");
     }
     (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
-    for text in of(&made) {
+    for text in rendered(&made) {
         assert!(text.contains(described) && !text.contains("nearest"), "{text}");
     }
 }
@@ -147,18 +147,18 @@ fn a_figure_that_nothing_explains_says_whose_prediction_it_is_held_against() {
 #[test]
 fn weights_are_said_to_be_no_probabilities_wherever_there_are_any() {
     let mut made = planned::explanation();
-    let of = |made: &Explanation| {
+    let rendered = |made: &Explanation| {
         let texts = [explanation::text(made, true, PLAIN), explanation::html(made)];
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    for text in of(&made) {
+    for text in rendered(&made) {
         assert_eq!(text.matches("they are not probabilities that a cause is real").count(), 1, "{text}");
     }
     let brief =
         |made: &Explanation| explanation::text(made, false, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(brief(&made).contains("weights are not probabilities"), "{}", brief(&made));
     (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
-    assert!(of(&made).iter().all(|text| !text.contains("not probabilities")));
+    assert!(rendered(&made).iter().all(|text| !text.contains("not probabilities")));
     assert!(!brief(&made).contains("probabilities"));
 }
 
@@ -280,7 +280,7 @@ fn a_curve_of_many_numbers_of_nodes_is_told_in_few_rows() {
     let mut plan = planned::plan();
     let mut scaling = planned::scaling(484);
     scaling.bends =
-        (1..=484).map(|nodes| linerate_record::plan::Bend { nodes, why: format!("bend {nodes}") }).collect();
+        (1..=484).map(|nodes| linerate_record::plan::ScalingBend { nodes, why: format!("bend {nodes}") }).collect();
     plan.scaling = Some(scaling);
     let text = plan::text(&plan, false, PLAIN);
     assert!(text.contains("bend 484") && text.contains("bend 256") && text.contains("bends not shown"), "{text}");
@@ -338,9 +338,9 @@ fn a_figure_above_its_ceiling_says_in_brief_what_it_needs_and_what_is_there() {
     let (lines, text) = brief(&made, 80);
     assert!(text.contains("above PUT needs 105.8 Gb/s") && !text.contains("refuted PUT"), "{lines:#?}");
     // Of single nodes alone, the furthest.
-    for (standing, (node, sigmas)) in made.described.iter_mut().zip([("n1", 4.0), ("n2", 5.0)]) {
-        standing.what = Quantity::NodeGet { node: node.to_owned() };
-        (standing.above_sigmas, standing.needs) = (Some(sigmas), format!("GET of {node} needs more"));
+    for (figure_row, (node, sigmas)) in made.described.iter_mut().zip([("n1", 4.0), ("n2", 5.0)]) {
+        figure_row.what = Quantity::NodeGet { node: node.to_owned() };
+        (figure_row.above_sigmas, figure_row.needs) = (Some(sigmas), format!("GET of {node} needs more"));
     }
     let (lines, text) = brief(&made, 80);
     assert!(text.contains("above GET of n2 needs more") && !text.contains("n1 needs"), "{lines:#?}");
@@ -360,9 +360,9 @@ fn two_hypotheses_of_about_one_weight_are_said_to_be_not_separated() {
 fn what_alone_explains_every_figure_is_named_and_has_its_row() {
     let mut made = planned::explanation();
     let like = |n: usize, weight: f64| {
-        let mut of = planned::explanation().survivors.swap_remove(0);
-        (of.weight, of.deviations[0].claim) = (weight, format!("cause {n}"));
-        of
+        let mut survivor = planned::explanation().survivors.swap_remove(0);
+        (survivor.weight, survivor.deviations[0].claim) = (weight, format!("cause {n}"));
+        survivor
     };
     (made.of_run, made.of_nodes) = (Vec::new(), Vec::new());
     made.described.truncate(1);

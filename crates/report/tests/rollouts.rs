@@ -123,7 +123,7 @@ fn pages_of_one_16_and_484_nodes_name_each_and_stay_small() {
 fn what_differs_on_each_node_takes_no_page_without_end() {
     let mut report = confirmed(484);
     for (number, node) in report.nodes.iter_mut().enumerate() {
-        for setting in &mut node.told.as_mut().unwrap().settings {
+        for setting in &mut node.reported.as_mut().unwrap().settings {
             setting.prior = format!("{number} {}", "x".repeat(10_000));
         }
         node.why = Some(format!("{number} {}", "y".repeat(1_000)));
@@ -139,13 +139,13 @@ fn what_others_named_is_text_and_no_markup() {
     let evil = "</script><b onmouseover=\"x\">'\x1b[2J";
     let node = &mut report.nodes[1];
     (node.name, node.rack, node.why) = (evil.to_owned(), Some(evil.to_owned()), Some(evil.to_owned()));
-    let told = node.told.as_mut().unwrap();
-    told.application = Some(evil.to_owned());
-    told.settings[0].place.knob = evil.to_owned();
-    told.settings[0].prior = evil.to_owned();
-    told.settings[0].now = Some(evil.to_owned());
-    told.refused = vec![(told.settings[0].place.clone(), evil.to_owned())];
-    told.course.as_mut().unwrap().why = Some(evil.to_owned());
+    let reported = node.reported.as_mut().unwrap();
+    reported.application = Some(evil.to_owned());
+    reported.settings[0].place.knob = evil.to_owned();
+    reported.settings[0].prior = evil.to_owned();
+    reported.settings[0].now = Some(evil.to_owned());
+    reported.refused = vec![(reported.settings[0].place.clone(), evil.to_owned())];
+    reported.course.as_mut().unwrap().why = Some(evil.to_owned());
     let page = html(&report);
     assert!(!page.contains("</script><b") && !page.contains("onmouseover=\"x\"") && !page.contains('\x1b'));
     assert!(page.contains("&lt;/script&gt;&lt;b onmouseover=&quot;x&quot;&gt;&#39;\\u001b[2J"));
@@ -156,12 +156,12 @@ fn instants_that_cannot_be_draw_a_page_all_the_same() {
     for ms in [0, 1, u64::MAX] {
         let mut report = mixed();
         for node in &mut report.nodes {
-            if let Some(told) = &mut node.told {
-                told.put_on(|_| ms);
+            if let Some(reported) = &mut node.reported {
+                reported.put_on(|_| ms);
             }
         }
-        report.asked_ms = Some(u64::MAX - ms);
-        report.nodes[0].told.as_mut().unwrap().closed_ms = Some(u64::MAX);
+        report.requested_ms = Some(u64::MAX - ms);
+        report.nodes[0].reported.as_mut().unwrap().closed_ms = Some(u64::MAX);
         let page = html(&report);
         assert_eq!(rows(&page).len(), report.nodes.len(), "{ms}");
         assert!(!page.contains("NaN") && !page.contains("inf%"), "{ms}");

@@ -10,7 +10,7 @@ use crate::waves::WaveSizes;
 
 /// What is asked of a rollout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolloutWish {
+pub struct RolloutRequest {
     /// A number that nobody else has drawn.
     pub token: u64,
     /// Sizes of waves.
@@ -53,7 +53,7 @@ pub struct WaveNode<'n> {
 
 /// Makes the plan of a file of changes. Nodes without changes are no part of it; with none left there is no plan.
 #[must_use]
-pub fn plan(changes: &FleetChanges, wish: &RolloutWish) -> Option<RolloutPlan> {
+pub fn plan(changes: &FleetChanges, wish: &RolloutRequest) -> Option<RolloutPlan> {
     let nodes: Vec<RolloutNode> = changes.nodes.iter().filter(|node| !node.set.changes.is_empty()).map(node).collect();
     if nodes.is_empty() {
         return None;
@@ -91,12 +91,12 @@ fn node(node: &NodeChanges) -> RolloutNode {
 /// Guards by the places of their nodes; those of nodes that are not there are left out.
 #[must_use]
 pub fn placed(nodes: &[WaveNode<'_>], guards: &[NamedGuard]) -> Vec<RolloutGuard> {
-    let of = |guard: &NamedGuard| {
+    let guard_places = |guard: &NamedGuard| {
         let is_of = |node: &WaveNode<'_>| guard.nodes.iter().any(|name| name == node.name);
         let places = (0_u32..).zip(nodes).filter(|(_, node)| is_of(node)).map(|(place, _)| place);
         RolloutGuard { what: guard.what.clone(), nodes: places.collect(), at_once: guard.at_once.max(1) }
     };
-    guards.iter().map(of).filter(|guard| !guard.nodes.is_empty()).collect()
+    guards.iter().map(guard_places).filter(|guard| !guard.nodes.is_empty()).collect()
 }
 
 /// Nodes in waves: the racks one after the other, in the order in which nodes name them.
@@ -113,7 +113,7 @@ pub fn waves(nodes: &[WaveNode<'_>], sizes: &WaveSizes, guards: &[RolloutGuard])
         let in_rack = (0_u32..).zip(nodes).filter(|(_, node)| node.rack == rack);
         let mut left: Vec<u32> = in_rack.map(|(place, _)| place).collect();
         while !left.is_empty() {
-            let size = sizes.of(waves.len(), nodes.len());
+            let size = sizes.wave_size(waves.len(), nodes.len());
             let wave = next_wave(&left, size, guards);
             left.retain(|place| !wave.contains(place));
             waves.push(wave);
@@ -144,17 +144,17 @@ fn next_wave(left: &[u32], size: usize, guards: &[RolloutGuard]) -> Vec<u32> {
 pub(crate) mod tests {
     use linerate_record::fleet::NodeRole;
     use linerate_record::knob::{
-        CHANGES_SCHEMA, Change, ChangeSet, Scope, SettingPlace, Space, SpaceIdentity, TakesEffect,
+        CHANGES_SCHEMA, Change, ChangeSet, Scope, SettingId, Space, SpaceIdentity, TakesEffect,
     };
     use proptest::prelude::*;
 
     use super::*;
-    use crate::lint::faults;
+    use crate::plan_check::faults;
 
     /// So many nodes in racks of so many, each with one change.
     pub(crate) fn changes(count: usize, per_rack: usize) -> FleetChanges {
         let change = Change {
-            place: SettingPlace { knob: "nic.mtu".into(), device: Some("eth0".into()), space: Space::Host },
+            place: SettingId { knob: "nic.mtu".into(), device: Some("eth0".into()), space: Space::Host },
             prior: "1500".into(),
             new: "9000".into(),
             scope: Scope::Device,
@@ -180,13 +180,13 @@ pub(crate) mod tests {
         FleetChanges { schema: ROLLOUT_SCHEMA, profile: "p".into(), nodes: (0..count).map(node).collect() }
     }
 
-    pub(crate) fn wish(sizes: &str, at_once: Option<u32>, count: usize) -> RolloutWish {
+    pub(crate) fn wish(sizes: &str, at_once: Option<u32>, count: usize) -> RolloutRequest {
         let guard = |at_once| NamedGuard {
             what: "erasure sets".into(),
             nodes: (0..count).map(|number| format!("n{number}")).collect(),
             at_once,
         };
-        RolloutWish {
+        RolloutRequest {
             token: 7,
             sizes: sizes.parse().unwrap(),
             interrupting: at_once.iter().map(|_| "nic.mtu".to_owned()).collect(),

@@ -44,7 +44,7 @@ impl WaveSizes {
 
     /// How many nodes the wave of a number, from 0, has of so many; at least one.
     #[must_use]
-    pub fn of(&self, wave: usize, nodes: usize) -> usize {
+    pub fn wave_size(&self, wave: usize, nodes: usize) -> usize {
         match self.0.get(wave).or(self.0.last()) {
             Some(WaveSize::Nodes(count)) => (*count as usize).max(1),
             Some(WaveSize::Percent(share)) => (nodes * *share as usize).div_ceil(100).max(1),
@@ -97,10 +97,10 @@ mod tests {
     fn sizes_are_read_as_they_are_written_and_the_last_is_repeated() {
         let sizes: WaveSizes = "1,5,25%".parse().unwrap();
         assert_eq!(sizes.to_string(), "1,5,25%");
-        let of: Vec<usize> = (0..5).map(|wave| sizes.of(wave, 56)).collect();
-        assert_eq!(of, [1, 5, 14, 14, 14]);
-        assert_eq!(sizes.of(2, 3), 1, "a share is rounded up");
-        assert_eq!((WaveSizes::at_once().of(0, 7), WaveSizes::usual().of(1, 4)), (7, 1));
+        let wave_sizes: Vec<usize> = (0..5).map(|wave| sizes.wave_size(wave, 56)).collect();
+        assert_eq!(wave_sizes, [1, 5, 14, 14, 14]);
+        assert_eq!(sizes.wave_size(2, 3), 1, "a share is rounded up");
+        assert_eq!((WaveSizes::at_once().wave_size(0, 7), WaveSizes::usual().wave_size(1, 4)), (7, 1));
         assert_eq!("10 , 100%".parse::<WaveSizes>().unwrap().to_string(), "10,100%");
     }
 

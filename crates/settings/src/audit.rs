@@ -4,23 +4,23 @@
 //! come from checks, one a file, which look at how the machine is built and at settings that have no effect or
 //! contradict each other.
 
+mod bond_hash;
+mod bond_members;
 mod command;
-mod contradictory;
-mod dead;
+mod contradictions;
+mod cost;
 mod default_site;
-mod differences;
 mod discard;
 mod file_systems;
-mod hashes;
-mod members;
+mod ignored_settings;
 mod numa;
-mod outdone;
+mod overridden_lines;
 mod pcie;
+mod profile_differences;
 #[cfg(test)]
 mod tests;
 mod unreached;
 mod unreadable;
-mod weight;
 
 use linerate_record::audit::{AUDIT_SCHEMA, Audit, AuditCheck, AuditFinding, Counts};
 use linerate_record::finding::{Confidence, Severity};
@@ -29,7 +29,7 @@ use linerate_record::site::Site;
 
 use crate::profiles::Profile;
 
-pub use default_site::site_of;
+pub use default_site::site_from_machine;
 
 /// A check of a machine.
 type Check = fn(&Snapshot, &Site) -> Vec<AuditFinding>;
@@ -37,19 +37,19 @@ type Check = fn(&Snapshot, &Site) -> Vec<AuditFinding>;
 const CHECKS: [Check; 9] = [
     numa::check,
     pcie::check,
-    hashes::check,
-    members::check,
+    bond_hash::check,
+    bond_members::check,
     file_systems::check,
     discard::check,
-    contradictory::check,
-    dead::check,
-    outdone::check,
+    contradictions::check,
+    ignored_settings::check,
+    overridden_lines::check,
 ];
 
 /// Holds a machine against a profile.
 #[must_use]
 pub fn audit(snapshot: &Snapshot, site: &Site, profile: &Profile) -> Audit {
-    let differences = differences::differences(snapshot, site, profile);
+    let differences = profile_differences::differences(snapshot, site, profile);
     let mut findings: Vec<AuditFinding> = CHECKS.iter().flat_map(|check| check(snapshot, site)).collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), std::cmp::Reverse(finding.confidence)));
     let count = |is: &dyn Fn(&linerate_record::knob::Setting) -> bool| {

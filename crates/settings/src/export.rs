@@ -41,7 +41,7 @@ pub type LocatedChange<'c> = (&'c Change, Locator);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reasons {
     /// It does.
-    Told,
+    Reported,
     /// It is left out.
     Left,
 }
@@ -73,7 +73,7 @@ fn lines(profile: &str, all: &[LocatedChange<'_>], before: &str, line: Line, rea
     for (change, locator) in all {
         let _ = match line(change, *locator) {
             Some(line) => {
-                if reasons == Reasons::Told && !change.why.is_empty() {
+                if reasons == Reasons::Reported && !change.why.is_empty() {
                     let why = format!("{}: {}", change.place.knob, plain(&change.why));
                     let _ = writeln!(text, "# {}", wrapped(&why, REASON_COLUMNS, 0).replace('\n', "\n# "));
                 }
@@ -205,7 +205,7 @@ pub fn pod(profile: &str, all: &[LocatedChange<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::knob::{SettingPlace, Space, TakesEffect};
+    use linerate_record::knob::{SettingId, Space, TakesEffect};
 
     use super::*;
 
@@ -214,7 +214,7 @@ mod tests {
 
     fn change(knob: &str, device: Option<&str>, new: &str, scope: Scope) -> Change {
         Change {
-            place: SettingPlace { knob: knob.to_owned(), device: device.map(str::to_owned), space: Space::Host },
+            place: SettingId { knob: knob.to_owned(), device: device.map(str::to_owned), space: Space::Host },
             prior: "1".to_owned(),
             new: new.to_owned(),
             scope,
@@ -309,7 +309,7 @@ securityContext:
     fn a_reason_stands_above_its_line_as_a_comment() {
         let mut change = change("vm.swappiness", None, "10", Scope::Host);
         change.why = "so\nthat it is".to_owned();
-        let text = sysctl_d("p", &[(&change, SWAPPINESS)], Reasons::Told);
+        let text = sysctl_d("p", &[(&change, SWAPPINESS)], Reasons::Reported);
         assert!(text.ends_with("\n# vm.swappiness: so that it is\nvm.swappiness = 10\n"), "{text}");
     }
 

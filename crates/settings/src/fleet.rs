@@ -10,15 +10,15 @@ use linerate_record::fleet::{
 use linerate_record::knob::Space;
 use linerate_record::site::Site;
 
-use crate::alike::{Peer, alike};
-use crate::audit::{audit, site_of};
+use crate::audit::{audit, site_from_machine};
+use crate::drift::{PeerMachine, alike};
 use crate::profiles::Profile;
 
 /// Audits each machine with the profile of its role, and puts together what is the same of several. Without a site,
 /// each has one that is made from it.
 #[must_use]
 pub fn fleet_audit(
-    peers: &[Peer<'_>],
+    peers: &[PeerMachine<'_>],
     unreached: Vec<FleetRow>,
     profile: impl Fn(NodeRole) -> &'static Profile,
     site: Option<&Site>,
@@ -36,7 +36,7 @@ pub fn fleet_audit(
     let mut rows = Rows::default();
     for peer in peers {
         let snapshot = &peer.state.snapshot;
-        let own = site.is_none().then(|| site_of(snapshot));
+        let own = site.is_none().then(|| site_from_machine(snapshot));
         let Some(site) = site.or(own.as_ref()) else { continue };
         let profile = profile(peer.role);
         let audit = audit(snapshot, site, profile);
@@ -125,10 +125,10 @@ mod tests {
         };
         let states = [state("128"), state("65535"), state("128"), state("256")];
         let names = ["a", "b", "c", "d"];
-        let peers: Vec<Peer<'_>> = names
+        let peers: Vec<PeerMachine<'_>> = names
             .iter()
             .zip(&states)
-            .map(|(name, state)| Peer { name, role: NodeRole::Storage, site_node: None, state })
+            .map(|(name, state)| PeerMachine { name, role: NodeRole::Storage, site_node: None, state })
             .collect();
         let profile = |_| crate::profiles::find("s3-storage-node").expect("a profile");
         let found = fleet_audit(&peers, Vec::new(), profile, Some(&site()));

@@ -28,7 +28,7 @@ mod table;
 mod tests;
 mod vm;
 
-use linerate_record::knob::{Advice, Knob, Scope, SettingPlace, Snapshot, Space, reaches};
+use linerate_record::knob::{Advice, Knob, Scope, SettingId, Snapshot, Space, reaches};
 use linerate_record::site::Site;
 
 pub use names::{called, find, nearest};
@@ -42,7 +42,7 @@ pub enum Advise {
     /// The same value for every machine, and the reason.
     Constant(&'static str, &'static str),
     /// What follows from the machine, the site and the place; `None` where nothing does.
-    Computed(fn(&Snapshot, &Site, &SettingPlace) -> Option<Advice>),
+    Computed(fn(&Snapshot, &Site, &SettingId) -> Option<Advice>),
 }
 
 /// A knob and its advice.
@@ -58,7 +58,7 @@ pub struct KnobRow {
 /// else, where it cannot be set in that namespace, where it is of a device that the snapshot does not describe since it
 /// is in another one, or where the row has nothing to say.
 #[must_use]
-pub fn advise(row: &KnobRow, snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+pub fn advise(row: &KnobRow, snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let knob = &row.knob;
     let is_described = knob.scope != Scope::Device || place.space == Space::Host;
     if knob.owned_by.is_some() || !works(knob, snapshot) || !reaches(knob, &place.space) || !is_described {

@@ -3,9 +3,9 @@
 //! A snapshot of a machine and a site come in, advice and differences come out. Nothing here reads or writes a
 //! setting, a file or a clock. What the hardware can do is asked of the model.
 
-pub mod alike;
 pub mod audit;
-pub mod changes;
+pub mod change_plan;
+pub mod drift;
 pub mod export;
 pub mod fleet;
 pub mod knobs;

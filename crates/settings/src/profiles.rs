@@ -2,9 +2,9 @@
 //!
 //! A profile says which knobs are looked at. The sources' own sets are here to be compared and tried, not followed.
 
-mod sets;
+mod picks;
 
-use sets::{
+use picks::{
     KUBERNETES_NODE, S3_CLIENT_NODE, S3_STORAGE_NODE, SOURCE_000_CILIUM, SOURCE_000_KUBERNETES, SOURCE_000_OS,
     SOURCE_000_TUNED, SOURCE_002_CILIUM, SOURCE_003_FULL,
 };

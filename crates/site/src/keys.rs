@@ -2,7 +2,7 @@
 
 use linerate_record::site::OBJECT_BYTES_MAX;
 
-use super::words::{
+use super::word_lists::{
     BOND_MODES, CLIENTS_ON, ENCAPSULATIONS, ENTRIES, IP_VERSIONS, POLICIES, PRODUCTS, SWITCH_HASHES, TRANSMIT_HASHES,
     Word,
 };
@@ -16,7 +16,7 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) shape: Shape,
-    pub(super) unless: Unless,
+    pub(super) unless: DefaultRule,
 }
 
 /// What may stand behind a key.
@@ -95,7 +95,7 @@ pub(super) enum TextKind {
 
 /// What holds unless the key is stated.
 #[derive(Debug)]
-pub(super) enum Unless {
+pub(super) enum DefaultRule {
     /// It has to be.
     Required,
     /// This value, and why.
@@ -108,11 +108,11 @@ pub(super) enum Unless {
     Empty,
 }
 
+use DefaultRule::{Absent, Empty, Follows, Required, Value};
 use NumberKind::{BitsPerS, Bytes, BytesPerS, Growth, Operations, Plain, Ratio, Time, Years};
 use Shape::{Kernel, Mapping, Name, Names, OneOrMany, Protection, Short, Switch, Whole, Words};
-use Unless::{Absent, Empty, Follows, Required, Value};
 
-const fn key(name: &'static str, shape: Shape, unless: Unless, about: &'static str) -> Key {
+const fn key(name: &'static str, shape: Shape, unless: DefaultRule, about: &'static str) -> Key {
     Key { name, about, shape, unless }
 }
 

@@ -3,36 +3,36 @@
 //! `keys` is the table; the schema and the reference are rendered from it. A [`Site`] comes out, or every mistake
 //! with its place. Trees of YAML and mistakes with their places are for other files of a cluster too.
 
-mod agree;
-mod fill;
+mod consistency;
+mod defaults;
+mod edit;
+pub mod error;
+mod key_path;
 mod keys;
-pub mod mistake;
-mod path;
-pub mod place;
-mod reading;
+mod parse;
 mod reference;
 mod schema;
+pub mod source_position;
 #[cfg(test)]
 mod tests;
 mod value;
-mod words;
-mod writing;
+mod word_lists;
 pub mod yaml;
 
 use std::collections::BTreeMap;
 
 use linerate_record::site::Site;
 
-use mistake::Mistake;
-use place::{START, SourcePosition};
+use error::Mistake;
+use source_position::{START, SourcePosition};
 
-pub use mistake::SiteError;
+pub use edit::written;
+pub use error::SiteError;
 pub use reference::reference;
 pub use schema::schema;
 pub use value::quoted;
 pub use value::text::is_machine;
-pub use words::nearest;
-pub use writing::written;
+pub use word_lists::nearest;
 
 /// Reads what a person wrote. `file_name` is what messages call the file.
 ///
@@ -41,14 +41,16 @@ pub use writing::written;
 pub fn read(text: &str, file_name: &str) -> Result<Site, SiteError> {
     let refused = |mistakes| SiteError::new(file_name, text, mistakes);
     let root = yaml::parse(text, "site").map_err(|mistake| refused(vec![mistake]))?;
-    let (map, reading) = reading::read(&root, keys::SITE);
+    let (map, reading) = parse::read(&root, keys::SITE);
     let Some(map) = map else { return Err(refused(reading.mistakes)) };
-    let (site, mut faults) = fill::site(&map, reading.assumed);
-    faults.extend(agree::faults(&site));
+    let (site, mut faults) = defaults::site(&map, reading.assumed);
+    faults.extend(consistency::faults(&site));
     if faults.is_empty() {
         return Ok(site);
     }
-    let mistake = |fault: fill::SiteFault| Mistake::new(place(&reading.places, &fault.path), fault.what, fault.advice);
+    let mistake = |fault: defaults::InconsistentValue| {
+        Mistake::new(place(&reading.places, &fault.path), fault.what, fault.advice)
+    };
     Err(refused(faults.into_iter().map(mistake).collect()))
 }
 
@@ -105,7 +107,7 @@ impl SiteFile {
     }
 
     fn places(&self) -> BTreeMap<String, SourcePosition> {
-        yaml::parse(&self.text, "site").map(|root| reading::read(&root, keys::SITE).1.places).unwrap_or_default()
+        yaml::parse(&self.text, "site").map(|root| parse::read(&root, keys::SITE).1.places).unwrap_or_default()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{Key, NumberKind, SITE, Shape, Unless};
+use super::keys::{DefaultRule, Key, NumberKind, SITE, Shape};
 use super::value::text;
-use super::words::{self, Word};
+use super::word_lists::{self, Word};
 
 /// Every key of a `site.yaml` with what may stand behind it and what holds unless it is stated, as Markdown.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn reference() -> String {
     let mut text = String::new();
     section("", SITE, &mut text);
     let mut lists: Vec<(&str, &[Word])> = Vec::new();
-    words_of(SITE, &mut lists);
+    word_lists(SITE, &mut lists);
     text.push_str("\n### Words\n\n| | word | |\n|---|---|---|\n");
     for (what, list) in lists {
         for word in list {
@@ -24,12 +24,12 @@ pub fn reference() -> String {
 }
 
 /// Every list of words below some keys, once.
-fn words_of(keys: &'static [Key], lists: &mut Vec<(&'static str, &'static [Word])>) {
+fn word_lists(keys: &'static [Key], lists: &mut Vec<(&'static str, &'static [Word])>) {
     for key in keys {
         match &key.shape {
             Shape::Words(what, list) if !lists.iter().any(|(known, _)| known == what) => lists.push((what, list)),
             Shape::Mapping(_, below) | Shape::Short(_, _, below) | Shape::OneOrMany(_, below, _) => {
-                words_of(below, lists);
+                word_lists(below, lists);
             }
             _ => {}
         }
@@ -41,10 +41,10 @@ fn section(path: &str, keys: &'static [Key], text: &mut String) {
     let _ = writeln!(text, "### {title}\n\n| key | value | unless stated | |\n|---|---|---|---|");
     for key in keys {
         let unless = match key.unless {
-            Unless::Required => "**required**".to_owned(),
-            Unless::Value(value, reason) => format!("`{value}`: {reason}"),
-            Unless::Follows(what) | Unless::Absent(what) => what.to_owned(),
-            Unless::Empty => "as below".to_owned(),
+            DefaultRule::Required => "**required**".to_owned(),
+            DefaultRule::Value(value, reason) => format!("`{value}`: {reason}"),
+            DefaultRule::Follows(what) | DefaultRule::Absent(what) => what.to_owned(),
+            DefaultRule::Empty => "as below".to_owned(),
         };
         let _ = writeln!(text, "| `{}` | {} | {unless} | {} |", key.name, value(&key.shape), key.about);
     }
@@ -82,7 +82,7 @@ fn value(shape: &Shape) -> String {
             };
             example.to_owned()
         }
-        Shape::Words(_, list) => format!("`{}`", words::listed(list).replace(", ", "`, `")),
+        Shape::Words(_, list) => format!("`{}`", word_lists::listed(list).replace(", ", "`, `")),
         Shape::Kernel => "`6.8`".to_owned(),
         Shape::Protection => "`10+4`, `EC:4`, `3x`".to_owned(),
         Shape::Text(kind) => text::example(*kind).to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Key, NumberKind, SITE, Shape, TextKind, Unless};
+use super::keys::{DefaultRule, Key, NumberKind, SITE, Shape, TextKind};
 use super::value::text;
 
 /// What may stand in a `site.yaml`, as a JSON Schema (draft 2020-12). Editors that know it complete keys and mark
@@ -38,13 +38,13 @@ fn mapping(keys: &'static [Key], definitions: &mut Map<String, Value>) -> Value 
             "additionalProperties": false,
         });
         let mut property = json!({ "description": key.about, "anyOf": [value, marked] });
-        if let Unless::Value(default, _) = key.unless {
+        if let DefaultRule::Value(default, _) = key.unless {
             property["default"] = json!(default);
         }
         properties.insert(key.name.to_owned(), property);
     }
     let required: Vec<_> =
-        keys.iter().filter(|key| matches!(key.unless, Unless::Required)).map(|key| key.name).collect();
+        keys.iter().filter(|key| matches!(key.unless, DefaultRule::Required)).map(|key| key.name).collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -63,14 +63,14 @@ fn shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
         Shape::Protection => {
             json!({ "type": "string", "pattern": r"^([0-9]+\+[0-9]+|[Ee][Cc]:[0-9]+|[0-9]+[xX])$" })
         }
-        Shape::Text(kind) => text_of(*kind),
+        Shape::Text(kind) => text_schema(*kind),
         Shape::Texts(kind) => {
-            json!({ "anyOf": [text_of(*kind), { "type": "array", "items": text_of(*kind), "minItems": 1 }] })
+            json!({ "anyOf": [text_schema(*kind), { "type": "array", "items": text_schema(*kind), "minItems": 1 }] })
         }
         Shape::Mapping(what, keys) => defined(what, keys, definitions),
         Shape::Short(what, short, keys) => {
-            let of = keys.iter().find(|key| key.name == *short);
-            let alone = of.map_or(Value::Null, |key| self::shape(&key.shape, definitions));
+            let short_key = keys.iter().find(|key| key.name == *short);
+            let alone = short_key.map_or(Value::Null, |key| self::shape(&key.shape, definitions));
             json!({ "anyOf": [alone, defined(what, keys, definitions)] })
         }
         Shape::OneOrMany(what, keys, max) => {
@@ -95,7 +95,7 @@ fn defined(what: &str, keys: &'static [Key], definitions: &mut Map<String, Value
     json!({ "$ref": format!("#/$defs/{what}") })
 }
 
-fn text_of(kind: TextKind) -> Value {
+fn text_schema(kind: TextKind) -> Value {
     json!({ "type": "string", "pattern": text::pattern(kind) })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use linerate_record::site::*;
 use proptest::prelude::*;
 
-use super::keys::{Key, SITE, Shape, Unless};
+use super::keys::{DefaultRule, Key, SITE, Shape};
 use super::*;
 
 const TEN_LINES: &str = "\
@@ -306,7 +306,7 @@ fn keys_and_their_defaults_are_in_order() {
         let snake = key.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
         assert!(snake, "{}", key.name);
         assert!(key.about.ends_with('.'), "{}", key.about);
-        if let Unless::Value(value, reason) = key.unless {
+        if let DefaultRule::Value(value, reason) = key.unless {
             let shape = match &key.shape {
                 Shape::Short(_, short, keys) => &keys.iter().find(|key| key.name == *short).unwrap().shape,
                 shape => shape,
@@ -451,7 +451,7 @@ fn a_site_survives_json() {
 
 fn agrees(text: &str) -> bool {
     match read(text, "f.yaml") {
-        Ok(site) => super::agree::faults(&site).is_empty() && site.nodes() > 0,
+        Ok(site) => super::consistency::faults(&site).is_empty() && site.nodes() > 0,
         Err(error) => error.count() > 0 && error.to_string().starts_with("f.yaml:"),
     }
 }

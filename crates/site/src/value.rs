@@ -1,13 +1,13 @@
 //! A single value of a site: its text, by the shape that the table gives it.
 
-use linerate_record::shown::masked;
+use linerate_record::sanitize::masked;
 use linerate_record::site::Kernel;
 use linerate_record::units::{self, BitRate, ByteRate, Bytes};
 
 pub(crate) mod text;
 
 use super::keys::{NumberKind, Shape};
-use super::words::{self, Word};
+use super::word_lists::{self, Word};
 
 /// A value that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, Va
         Shape::Name | Shape::Names => name(text).ok_or_else(|| {
             invalid("write letters, digits, \"-\", \"_\" and \".\", 63 at most, a letter or digit first".to_owned())
         }),
-        Shape::Switch => word("switch", key, words::SWITCHES, text).map(|word| SiteValue::Switch(word == "true")),
+        Shape::Switch => word("switch", key, word_lists::SWITCHES, text).map(|word| SiteValue::Switch(word == "true")),
         Shape::Whole(min, max) => match text.parse::<u64>() {
             Ok(whole) if (*min..=*max).contains(&whole) => Ok(SiteValue::Whole(whole)),
             _ => Err(invalid(format!("write a whole number from {min} to {max}"))),
@@ -64,7 +64,7 @@ pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, Va
             invalid("write data and parity such as 10+4, parity alone such as EC:4, or copies such as 3x".to_owned())
         }),
         Shape::Text(kind) | Shape::Texts(kind) => {
-            if text::is_of(*kind, text) {
+            if text::is_text_kind(*kind, text) {
                 return Ok(SiteValue::Text(text.to_owned()));
             }
             Err(invalid(text::fix(*kind).to_owned()))
@@ -105,8 +105,8 @@ fn word(what: &str, key: &str, list: &'static [Word], text: &str) -> Result<&'st
         let advice = "only S3 is modelled: write ceph-rgw for Ceph behind its gateways";
         return Err((format!("unknown {what} {}", quoted(text)), advice.to_owned()));
     }
-    let meant = words::meant(text, list).map_or_else(String::new, |word| format!("did you mean {word:?}? "));
-    Err((format!("unknown {what} {}", quoted(text)), format!("{meant}{}: {}", plural(what), words::listed(list))))
+    let meant = word_lists::meant(text, list).map_or_else(String::new, |word| format!("did you mean {word:?}? "));
+    Err((format!("unknown {what} {}", quoted(text)), format!("{meant}{}: {}", plural(what), word_lists::listed(list))))
 }
 
 /// `bond mode` to `Modes`, `place of clients` to `Places`.

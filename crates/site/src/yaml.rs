@@ -2,8 +2,8 @@
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
-use super::mistake::Mistake;
-use super::place::{START, SourcePosition};
+use super::error::Mistake;
+use super::source_position::{START, SourcePosition};
 
 /// Largest file read.
 const FILE_BYTES_MAX: usize = 1 << 20;
@@ -48,7 +48,7 @@ pub struct YamlEntry {
 }
 
 /// A list or a mapping that is being read.
-enum Open {
+enum OpenCollection {
     List(SourcePosition, Vec<YamlNode>),
     Mapping(SourcePosition, Vec<YamlEntry>, Option<(String, SourcePosition)>),
 }
@@ -85,17 +85,19 @@ pub fn parse(text: &str, what: &str) -> Result<YamlNode, Mistake> {
             }
             Event::MappingStart(..) => {
                 let place = SourcePosition { width: 1, ..place };
-                opened(&mut open, Open::Mapping(place, Vec::new(), None), place)?;
+                opened(&mut open, OpenCollection::Mapping(place, Vec::new(), None), place)?;
                 continue;
             }
             Event::SequenceStart(..) => {
                 let place = SourcePosition { width: 1, ..place };
-                opened(&mut open, Open::List(place, Vec::new()), place)?;
+                opened(&mut open, OpenCollection::List(place, Vec::new()), place)?;
                 continue;
             }
             Event::MappingEnd | Event::SequenceEnd => match open.pop() {
-                Some(Open::Mapping(place, entries, _)) => YamlNode { place, content: Content::Mapping(entries) },
-                Some(Open::List(place, items)) => YamlNode { place, content: Content::List(items) },
+                Some(OpenCollection::Mapping(place, entries, _)) => {
+                    YamlNode { place, content: Content::Mapping(entries) }
+                }
+                Some(OpenCollection::List(place, items)) => YamlNode { place, content: Content::List(items) },
                 None => continue,
             },
             Event::Scalar(text, style, ..) => scalar(&text, style, place),
@@ -151,7 +153,7 @@ fn unread(text: &str, error: &ScanError) -> Mistake {
     Mistake::new(place, format!("invalid YAML: {reported}"), fix)
 }
 
-fn opened(open: &mut Vec<Open>, what: Open, place: SourcePosition) -> Result<(), Mistake> {
+fn opened(open: &mut Vec<OpenCollection>, what: OpenCollection, place: SourcePosition) -> Result<(), Mistake> {
     if open.len() >= DEPTH_MAX {
         return Err(Mistake::new(
             place,
@@ -173,10 +175,10 @@ fn scalar(text: &str, style: ScalarStyle, place: SourcePosition) -> YamlNode {
 }
 
 /// Puts a node that is whole into what is open around it.
-fn put(above: &mut Open, node: YamlNode) -> Result<(), Mistake> {
+fn put(above: &mut OpenCollection, node: YamlNode) -> Result<(), Mistake> {
     match above {
-        Open::List(_, items) => items.push(node),
-        Open::Mapping(_, entries, key) => match (key.take(), node.content) {
+        OpenCollection::List(_, items) => items.push(node),
+        OpenCollection::Mapping(_, entries, key) => match (key.take(), node.content) {
             (Some((key, place)), content) => {
                 entries.push(YamlEntry { key, place, node: YamlNode { content, place: node.place } });
             }

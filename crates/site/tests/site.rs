@@ -64,7 +64,7 @@ fn every_example_reads_and_is_valid_by_the_schema() {
         if let Err(error) = site::read(&text, &name) {
             panic!("error: {error}");
         }
-        let value = json_of(&text);
+        let value = yaml_as_json(&text);
         assert!(valid(&schema, &schema, &value), "{name} against docs/site.schema.json");
     }
 }
@@ -90,7 +90,7 @@ fn what_the_reader_refuses_by_its_form_the_schema_refuses_too() {
         let text = site::example().replacen(from, to, 1);
         assert_ne!(text, site::example(), "{from}");
         assert!(site::read(&text, "site.yaml").is_err(), "{to}");
-        assert!(!valid(&schema, &schema, &json_of(&text)), "{to}");
+        assert!(!valid(&schema, &schema, &yaml_as_json(&text)), "{to}");
     }
 }
 
@@ -117,7 +117,7 @@ fn the_examples_of_published_cases_say_what_was_published() {
 }
 
 /// YAML as JSON, by the core schema: what an editor validates.
-fn json_of(text: &str) -> Value {
+fn yaml_as_json(text: &str) -> Value {
     let mut open: Vec<(Value, Option<String>)> = Vec::new();
     let mut root = Value::Null;
     for event in Parser::new_from_str(text) {

@@ -50,16 +50,16 @@ impl Ticks {
 
 /// Reports of intervals that not every thread has reported yet.
 #[derive(Debug)]
-pub struct Gathering<R> {
+pub struct IntervalMerge<R> {
     threads: usize,
     waiting: BTreeMap<u64, Vec<R>>,
 }
 
-impl<R> Gathering<R> {
+impl<R> IntervalMerge<R> {
     /// Of so many threads.
     #[must_use]
     pub const fn new(threads: usize) -> Self {
-        Gathering { threads, waiting: BTreeMap::new() }
+        IntervalMerge { threads, waiting: BTreeMap::new() }
     }
 
     /// Takes what a thread reports of an interval; returns what all do, once the last of them does.
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_told_when_its_last_thread_has_reported_it_whatever_the_order() {
-        let mut gathering = Gathering::new(2);
+        let mut gathering = IntervalMerge::new(2);
         assert_eq!(gathering.take(0, "a0"), None);
         assert_eq!(gathering.take(1, "a1"), None);
         assert_eq!(gathering.take(2, "a2"), None);

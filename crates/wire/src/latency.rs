@@ -6,25 +6,25 @@ use hdrhistogram::Histogram;
 use linerate_record::histogram::{HIGH_NS, Latencies, empty};
 
 /// What one thread records in: half the room of what the threads' counts are added up in.
-pub type Narrow = Histogram<u32>;
+pub type ThreadHistogram = Histogram<u32>;
 
 /// A latency histogram as value–count pairs.
 pub type Sparse = Vec<(u64, u64)>;
 
 /// A histogram without values, of the bounds that all have.
 #[must_use]
-pub fn narrow() -> Narrow {
+pub fn narrow() -> ThreadHistogram {
     Histogram::new_from(&empty())
 }
 
 /// Counts one latency; one beyond the scale as its end.
-pub fn record(histogram: &mut Narrow, ns: u64) {
+pub fn record(histogram: &mut ThreadHistogram, ns: u64) {
     histogram.saturating_record(ns.min(HIGH_NS));
 }
 
 /// Takes what was recorded.
 #[must_use]
-pub fn sparse(histogram: &mut Narrow) -> Sparse {
+pub fn sparse(histogram: &mut ThreadHistogram) -> Sparse {
     let pairs = histogram.iter_recorded().map(|v| (v.value_iterated_to(), v.count_since_last_iteration())).collect();
     histogram.reset();
     pairs

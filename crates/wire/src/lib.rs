@@ -3,21 +3,21 @@
 //! Each thread has its own `epoll`, connections and buffers, and waits for no other. Nothing here knows what a request
 //! means, and nothing here judges.
 
-pub mod arrivals;
-pub mod chance;
-pub mod channel;
+pub mod anonymous_tls;
+pub mod backoff;
 pub mod clock;
+pub mod connection_slab;
+pub mod deadline;
 pub mod identity;
 pub mod intervals;
 pub mod latency;
-pub mod pace;
-pub mod patience;
-pub mod places;
-mod records;
+pub mod open_loop;
+pub mod rate_limit;
 pub mod response;
-pub mod rest;
-pub mod sealed;
+pub mod rng;
 pub mod sys;
 pub mod threads;
 pub mod tls;
+pub mod tls_channel;
+mod tls_records;
 pub mod transport;

@@ -189,10 +189,10 @@ fn extended_error(control: &[u8]) -> Option<ExtendedError<'_>> {
 }
 
 fn queued_error(control: &[u8]) -> Option<QueuedError> {
-    let of = extended_error(control)?;
-    let by = (of.origin != libc::SO_EE_ORIGIN_LOCAL).then(|| address(of.offender));
+    let extended = extended_error(control)?;
+    let by = (extended.origin != libc::SO_EE_ORIGIN_LOCAL).then(|| address(extended.offender));
     let by = by.map(|by| by.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
-    Some(QueuedError { errno: of.errno, info: of.info, by })
+    Some(QueuedError { errno: extended.errno, info: extended.info, by })
 }
 
 /// `SO_ZEROCOPY` (`include/uapi/asm-generic/socket.h`), and what a socket's queue of errors has of such sends
@@ -201,11 +201,11 @@ const SO_ZEROCOPY: i32 = 60;
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
-/// Lets sends of a socket leave bytes where they are ([`send_uncopied`]).
+/// Lets sends of a socket leave bytes where they are ([`send_zerocopy`]).
 ///
 /// # Errors
 /// That of `setsockopt`: of TCP, Linux before 4.14.
-pub fn allow_uncopied(socket: impl AsFd) -> io::Result<()> {
+pub fn enable_zerocopy(socket: impl AsFd) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, SO_ZEROCOPY, 1)
 }
 
@@ -215,7 +215,7 @@ pub fn allow_uncopied(socket: impl AsFd) -> io::Result<()> {
 ///
 /// # Errors
 /// That of `send`: there is no room now (`EAGAIN`), or the kernel may keep no more memory where it is (`ENOBUFS`).
-pub fn send_uncopied(socket: impl AsFd, bytes: &'static [u8]) -> io::Result<usize> {
+pub fn send_zerocopy(socket: impl AsFd, bytes: &'static [u8]) -> io::Result<usize> {
     let flags = libc::MSG_ZEROCOPY | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the pointer and length describe `bytes`, which the kernel only reads, and which nobody changes or frees
     // for as long as it may.
@@ -243,10 +243,10 @@ pub fn next_done_sends(socket: impl AsFd) -> io::Result<DoneSends> {
 
 /// Numbers of sends count from 0, and begin again behind the highest of 32 bits.
 fn done_sends(control: &[u8]) -> Option<DoneSends> {
-    let of = extended_error(control)?;
-    (of.errno == 0 && of.origin == SO_EE_ORIGIN_ZEROCOPY).then(|| DoneSends {
-        sends: u64::from(of.data.wrapping_sub(of.info)) + 1,
-        were_copied: of.code == SO_EE_CODE_ZEROCOPY_COPIED,
+    let extended = extended_error(control)?;
+    (extended.errno == 0 && extended.origin == SO_EE_ORIGIN_ZEROCOPY).then(|| DoneSends {
+        sends: u64::from(extended.data.wrapping_sub(extended.info)) + 1,
+        were_copied: extended.code == SO_EE_CODE_ZEROCOPY_COPIED,
     })
 }
 

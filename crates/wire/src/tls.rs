@@ -1,7 +1,7 @@
 //! How a client speaks TLS: whom it trusts, and how its failures are called.
 
 mod certificate;
-mod flaw;
+mod certificate_error;
 mod words;
 
 use std::fmt;
@@ -22,9 +22,9 @@ use rustls::{
     InvalidMessage, RootCertStore, SignatureScheme, StreamOwned,
 };
 
-use crate::patience::{Patience, Patient};
+use crate::deadline::{Deadline, DeadlineSocket};
 use certificate::Certificate;
-use flaw::Flaw;
+use certificate_error::CertificateFlaw;
 pub use words::words;
 
 /// The protocol above TLS, as ALPN names it: a server that would rather speak HTTP/2 must not.
@@ -63,7 +63,7 @@ impl TlsClient {
         let provider = Arc::new(provider());
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-        let believing = |believed: Believed| {
+        let believing = |believed: TrustVerifier| {
             let verifier = Arc::new(believed);
             builder.clone().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         };
@@ -80,9 +80,9 @@ impl TlsClient {
                     let issued = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
                     Some(issued.build().map_err(|error| Error::General(error.to_string()))?)
                 };
-                believing(Believed { provider, given: Some(IssuedOrGiven { issued, given }) })
+                believing(TrustVerifier { provider, given: Some(RootsAndPinned { issued, given }) })
             }
-            Trust::Anything => believing(Believed { provider, given: None }),
+            Trust::Anything => believing(TrustVerifier { provider, given: None }),
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
         // For `records.rs`: keys go nowhere else.
@@ -111,7 +111,7 @@ impl TlsClient {
     ///
     /// # Errors
     /// The socket's, and rustls's within one.
-    pub fn shake_hands(&self, name: &ServerName<'static>, mut socket: Patient) -> io::Result<TlsStream> {
+    pub fn shake_hands(&self, name: &ServerName<'static>, mut socket: DeadlineSocket) -> io::Result<TlsStream> {
         let client = ClientConnection::new(Arc::clone(&self.config), name.clone());
         let mut client = client.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         while client.is_handshaking() {
@@ -124,7 +124,7 @@ impl TlsClient {
 /// How a client speaks TLS 1.3 with an end that has no name and proves itself by other means.
 pub(crate) fn nameless_client(alpn: &[u8]) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(provider());
-    let believed = Arc::new(Believed { provider: Arc::clone(&provider), given: None });
+    let believed = Arc::new(TrustVerifier { provider: Arc::clone(&provider), given: None });
     let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13])?;
     let mut config = builder.dangerous().with_custom_certificate_verifier(believed).with_no_client_auth();
     config.alpn_protocols = vec![alpn.to_vec()];
@@ -141,22 +141,22 @@ fn provider() -> CryptoProvider {
 }
 
 /// A blocking connection over TLS.
-pub type TlsStream = StreamOwned<ClientConnection, Patient>;
+pub type TlsStream = StreamOwned<ClientConnection, DeadlineSocket>;
 
 /// A blocking connection.
 pub enum Stream {
     /// A plain socket.
-    Plain(Patient),
+    Plain(DeadlineSocket),
     /// TLS on one.
     Tls(Box<TlsStream>),
 }
 
 impl Stream {
     /// How long it is waited for.
-    pub fn patience(&mut self) -> &mut Patience {
+    pub fn deadline(&mut self) -> &mut Deadline {
         match self {
-            Stream::Plain(socket) => &mut socket.patience,
-            Stream::Tls(stream) => &mut stream.sock.patience,
+            Stream::Plain(socket) => &mut socket.deadline,
+            Stream::Tls(stream) => &mut stream.sock.deadline,
         }
     }
 }
@@ -208,7 +208,7 @@ pub struct Negotiated {
 impl Negotiated {
     /// Of one end of a connection; `None` before it has agreed on anything.
     #[must_use]
-    pub fn of(connection: &CommonState) -> Option<Self> {
+    pub fn from_connection(connection: &CommonState) -> Option<Self> {
         let version = format!("{:?}", connection.protocol_version()?).replace('_', ".");
         let cipher = connection.negotiated_cipher_suite()?.suite();
         // rustls writes TLS13_… where IANA writes TLS_….
@@ -249,7 +249,7 @@ pub fn fault(error: &Error, ready: bool) -> &'static str {
             C::NotValidForName | C::NotValidForNameContext { .. } => "name mismatch",
             C::InvalidPurpose | C::InvalidPurposeContext { .. } => "certificate not for servers",
             _ if is_authority(error) => "certificate is an authority's own",
-            _ => Flaw::in_error(why).map_or("invalid certificate", Flaw::kind),
+            _ => CertificateFlaw::in_error(why).map_or("invalid certificate", CertificateFlaw::kind),
         },
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => "the peer does not speak TLS",
         Error::InvalidMessage(_) => "malformed message",
@@ -317,22 +317,22 @@ fn verify_by_key(
 
 /// Holds handshakes against the certificates that servers show, and those against what is believed.
 #[derive(Debug)]
-struct Believed {
+struct TrustVerifier {
     provider: Arc<CryptoProvider>,
     /// None where every certificate is believed: for `--insecure`.
-    given: Option<IssuedOrGiven>,
+    given: Option<RootsAndPinned>,
 }
 
 /// Certificates that a root vouches for, and those that were given as roots, where a server shows one as its own: one
 /// that an authority issued, of whom nothing was given, or its own issuer, as `openssl req -x509` makes them.
 #[derive(Debug)]
-struct IssuedOrGiven {
+struct RootsAndPinned {
     /// None where nobody is believed who could issue one.
     issued: Option<Arc<WebPkiServerVerifier>>,
     given: Vec<CertificateDer<'static>>,
 }
 
-impl Believed {
+impl TrustVerifier {
     /// Verifies the signature of a handshake of TLS 1.2 or 1.3, by rustls where it reads the certificate.
     fn verify_signature(
         &self,
@@ -347,11 +347,11 @@ impl Believed {
             Ok(_) => verify_tls12_signature(message, certificate, signature, algorithms),
             Err(_) => verify_by_key(message, certificate, signature, is_tls13, algorithms),
         };
-        held.map_err(|error| Flaw::of_handshake(certificate, &error).map_or(error, Error::from))
+        held.map_err(|error| CertificateFlaw::of_handshake(certificate, &error).map_or(error, Error::from))
     }
 }
 
-impl ServerCertVerifier for Believed {
+impl ServerCertVerifier for TrustVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -360,7 +360,7 @@ impl ServerCertVerifier for Believed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(IssuedOrGiven { issued, given }) = &self.given else { return Ok(ServerCertVerified::assertion()) };
+        let Some(RootsAndPinned { issued, given }) = &self.given else { return Ok(ServerCertVerified::assertion()) };
         if given.iter().any(|given| given == end_entity) {
             given_itself(end_entity, server_name, now)?;
             return Ok(ServerCertVerified::assertion());
@@ -368,7 +368,9 @@ impl ServerCertVerifier for Believed {
         let reported = issued.as_ref().map_or(Err(CertificateError::UnknownIssuer.into()), |issued| {
             issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
         });
-        reported.map_err(|error| Flaw::of_chain(end_entity, intermediates, given, &error).map_or(error, Error::from))
+        reported.map_err(|error| {
+            CertificateFlaw::of_chain(end_entity, intermediates, given, &error).map_or(error, Error::from)
+        })
     }
 
     fn verify_tls12_signature(

@@ -18,9 +18,9 @@ use rustix::net::{
 };
 use rustls::client::UnbufferedClientConnection;
 
-use crate::channel::{Channel, Sent, TlsSide, Wire};
-use crate::patience::Patience;
+use crate::deadline::Deadline;
 use crate::sys::{set_bind_address_no_port, set_receive_low_water};
+use crate::tls_channel::{Channel, Sent, TlsBuffers, TlsSide};
 
 /// Highest low-water mark of a connection. The kernel lowers it to half of `tcp_rmem[2]`.
 pub const LOW_WATER_MAX_BYTES: u64 = 8 << 20;
@@ -95,22 +95,22 @@ fn dialled(address: SocketAddr, source: Option<SocketAddr>) -> Result<OwnedFd, E
 ///
 /// # Errors
 /// The kernel's, and [`Ended`](crate::patience::Ended) where the wait is over.
-pub fn dial_blocking(address: SocketAddr, source: Option<IpAddr>, patience: &mut Patience) -> io::Result<TcpStream> {
-    established(dial(address, source)?, patience)
+pub fn dial_blocking(address: SocketAddr, source: Option<IpAddr>, deadline: &mut Deadline) -> io::Result<TcpStream> {
+    established(dial(address, source)?, deadline)
 }
 
 /// The same from one port of one address.
 ///
 /// # Errors
 /// Those of [`dial_blocking`]; where the port is taken, `AddrInUse` or `AddrNotAvailable`.
-pub fn dial_blocking_from(address: SocketAddr, source: SocketAddr, patience: &mut Patience) -> io::Result<TcpStream> {
-    established(dialled(address, Some(source))?, patience)
+pub fn dial_blocking_from(address: SocketAddr, source: SocketAddr, deadline: &mut Deadline) -> io::Result<TcpStream> {
+    established(dialled(address, Some(source))?, deadline)
 }
 
 /// Waits until a connection is there.
-fn established(socket: OwnedFd, patience: &mut Patience) -> io::Result<TcpStream> {
+fn established(socket: OwnedFd, deadline: &mut Deadline) -> io::Result<TcpStream> {
     loop {
-        let left = patience.left()?;
+        let left = deadline.left()?;
         let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&left)) {
             Ok(0) | Err(Errno::INTR) => {}
@@ -142,7 +142,7 @@ impl<S: TlsSide> Transport<S> {
     ///
     /// # Errors
     /// The kernel's, and `PROTO` where TLS broke.
-    pub fn establish(&mut self, wire: &mut Wire) -> Result<bool, Errno> {
+    pub fn establish(&mut self, wire: &mut TlsBuffers) -> Result<bool, Errno> {
         sockopt::socket_error(&self.socket)??;
         match &mut self.tls {
             None => Ok(true),
@@ -197,7 +197,7 @@ impl<S: TlsSide> Transport<S> {
     ///
     /// # Errors
     /// The kernel's, and `PROTO` where TLS broke.
-    pub fn read(&mut self, into: &mut [u8], most: usize, wire: &mut Wire) -> Result<usize, Errno> {
+    pub fn read(&mut self, into: &mut [u8], most: usize, wire: &mut TlsBuffers) -> Result<usize, Errno> {
         match &mut self.tls {
             None => {
                 let most = most.min(into.len());
@@ -211,7 +211,7 @@ impl<S: TlsSide> Transport<S> {
     ///
     /// # Errors
     /// As of [`Transport::read`].
-    pub fn discard(&mut self, room: &mut [MaybeUninit<u8>], left: u64, wire: &mut Wire) -> Result<usize, Errno> {
+    pub fn discard(&mut self, room: &mut [MaybeUninit<u8>], left: u64, wire: &mut TlsBuffers) -> Result<usize, Errno> {
         match &mut self.tls {
             None => {
                 // One byte more than is due tells of a body that is too long.
@@ -226,7 +226,7 @@ impl<S: TlsSide> Transport<S> {
     ///
     /// # Errors
     /// As of [`Transport::read`].
-    pub fn send(&mut self, pieces: &[IoSlice<'_>], wire: &mut Wire) -> Result<Sent, Errno> {
+    pub fn send(&mut self, pieces: &[IoSlice<'_>], wire: &mut TlsBuffers) -> Result<Sent, Errno> {
         match &mut self.tls {
             None => {
                 let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;

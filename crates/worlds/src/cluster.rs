@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 /// Where clients are, and whom they ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +64,14 @@ pub enum Operation {
 /// Objects that end in the time that a link takes for one, with so many requests in flight: over `requests`, after as
 /// many again for settling. Where clients are the nodes, these keep as many each, as far as that can be.
 #[must_use]
-pub fn objects_per_link_time(cluster: Cluster, asked: Operation, in_flight: usize, requests: usize, seed: u64) -> f64 {
-    objects_of_nodes(cluster, None, asked, in_flight, requests, seed).iter().sum()
+pub fn objects_per_link_time(
+    cluster: Cluster,
+    requested: Operation,
+    in_flight: usize,
+    requests: usize,
+    seed: u64,
+) -> f64 {
+    objects_of_nodes(cluster, None, requested, in_flight, requests, seed).iter().sum()
 }
 
 /// The same of what each node serves, where one may be slow.
@@ -73,7 +79,7 @@ pub fn objects_per_link_time(cluster: Cluster, asked: Operation, in_flight: usiz
 pub fn objects_of_nodes(
     cluster: Cluster,
     slow: Option<SlowNode>,
-    asked: Operation,
+    requested: Operation,
     in_flight: usize,
     requests: usize,
     seed: u64,
@@ -83,8 +89,8 @@ pub fn objects_of_nodes(
         slow,
         served: vec![0; cluster.nodes],
         begun: 0,
-        asked,
-        dice: Dice::new(seed, 7),
+        requested,
+        rng: SeededRng::new(seed, 7),
         links: vec![VecDeque::new(); 3 * cluster.nodes],
         ends: BinaryHeap::new(),
         sent: 0,
@@ -161,8 +167,8 @@ struct Run {
     served: Vec<u32>,
     /// Requests that were begun.
     begun: usize,
-    asked: Operation,
-    dice: Dice,
+    requested: Operation,
+    rng: SeededRng,
     /// Links out of each node, then those in, then what each node moves to itself in no time: what is on them, the
     /// first being moved.
     links: Vec<VecDeque<Part>>,
@@ -178,10 +184,10 @@ impl Run {
         let Cluster { nodes, shards, data, pieces, rounds, clients } = self.cluster;
         let mut order: Vec<usize> = (0..nodes).collect();
         for last in (1..nodes).rev() {
-            let other = (self.dice.unit() * (last + 1) as f64) as usize;
+            let other = (self.rng.unit() * (last + 1) as f64) as usize;
             order.swap(last, other.min(last));
         }
-        let any = ((self.dice.unit() * nodes as f64) as usize).min(nodes - 1);
+        let any = ((self.rng.unit() * nodes as f64) as usize).min(nodes - 1);
         let is_fixed = matches!(clients, ClientPlacement::AtHome | ClientPlacement::ElsewhereAtEach);
         let at = match clients {
             _ if is_fixed => place % nodes,
@@ -189,11 +195,11 @@ impl Run {
             _ => any,
         };
         self.begun += 1;
-        order.truncate(if self.asked == Operation::Get { data } else { shards });
+        order.truncate(if self.requested == Operation::Get { data } else { shards });
         let missing = vec![order.len(); pieces + rounds];
         self.flights[place] = Flight { at, holders: order, missing, arrived: 0 };
         for piece in 0..pieces {
-            match self.asked {
+            match self.requested {
                 Operation::Get => self.shards(place, piece),
                 Operation::Put => self.whole(place, piece),
             }
@@ -206,14 +212,14 @@ impl Run {
         let (at, holders) = (self.flights[place].at, self.flights[place].holders.clone());
         let takes = if piece < pieces { 1.0 / (data * pieces) as f64 } else { 0.0 };
         for holder in holders {
-            let (from, to) = if self.asked == Operation::Get { (holder, at) } else { (at, holder) };
+            let (from, to) = if self.requested == Operation::Get { (holder, at) } else { (at, holder) };
             if holder == at {
                 self.flights[place].missing[piece] -= 1;
             } else {
                 self.put_on(from, Part { flight: place, piece, takes, whole: false, then: Some(nodes + to) });
             }
         }
-        if self.asked == Operation::Get && self.flights[place].missing[piece] == 0 {
+        if self.requested == Operation::Get && self.flights[place].missing[piece] == 0 {
             self.whole(place, piece);
         }
     }
@@ -222,7 +228,7 @@ impl Run {
     fn whole(&mut self, place: usize, piece: usize) {
         let Cluster { nodes, pieces, clients, .. } = self.cluster;
         let (at, from) = (self.flights[place].at, place % nodes);
-        let reads = self.asked == Operation::Get;
+        let reads = self.requested == Operation::Get;
         let (out, into) = if reads { (at, nodes + from) } else { (from, nodes + at) };
         let takes = 1.0 / pieces as f64;
         let are_elsewhere = !matches!(clients, ClientPlacement::OnNodes | ClientPlacement::AtHome);
@@ -260,7 +266,7 @@ impl Run {
             self.put_on(next, Part { then: None, ..part });
             return false;
         }
-        match (self.asked, part.whole) {
+        match (self.requested, part.whole) {
             (Operation::Put, true) => {
                 self.shards(part.flight, part.piece);
                 return false;
@@ -271,7 +277,7 @@ impl Run {
         if self.flights[part.flight].missing[part.piece] > 0 {
             return false;
         }
-        if self.asked == Operation::Get {
+        if self.requested == Operation::Get {
             self.whole(part.flight, part.piece);
             return false;
         }
@@ -280,7 +286,7 @@ impl Run {
 
     fn arrived(&mut self, place: usize) -> bool {
         let Cluster { pieces, rounds, .. } = self.cluster;
-        let rounds = if self.asked == Operation::Put { rounds } else { 0 };
+        let rounds = if self.requested == Operation::Put { rounds } else { 0 };
         self.flights[place].arrived += 1;
         let arrived = self.flights[place].arrived;
         let ended = arrived == pieces + rounds;
@@ -317,9 +323,9 @@ mod tests {
             (ClientPlacement::AtHome, 0.75, 1.5),
         ] {
             let cluster = Cluster { nodes: 4, shards: 4, data: 2, pieces: 8, rounds: 0, clients };
-            for (asked, moved) in [(Operation::Get, get), (Operation::Put, put)] {
-                let (rate, most) = (objects_per_link_time(cluster, asked, 256, 4_000, 1), 4.0 / moved);
-                assert!((0.95..1.02).contains(&(rate / most)), "{clients:?} {asked:?}: {rate} of {most}");
+            for (requested, moved) in [(Operation::Get, get), (Operation::Put, put)] {
+                let (rate, most) = (objects_per_link_time(cluster, requested, 256, 4_000, 1), 4.0 / moved);
+                assert!((0.95..1.02).contains(&(rate / most)), "{clients:?} {requested:?}: {rate} of {most}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! How throughput follows concurrency.
 
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 mod cliff;
 mod plateau;
@@ -19,7 +19,7 @@ pub struct CurveKind {
     /// Whence that is known.
     pub source: &'static str,
     /// One of its kind.
-    pub draw: fn(&mut Dice) -> WorldCurve,
+    pub draw: fn(&mut SeededRng) -> WorldCurve,
 }
 
 /// A curve: throughput at a concurrency, without noise.
@@ -58,7 +58,7 @@ mod tests {
         for kind in CURVES {
             assert!(!kind.stands_for.is_empty() && !kind.source.is_empty(), "{}", kind.name);
             for seed in 0..50 {
-                let curve = (kind.draw)(&mut Dice::new(seed, 3));
+                let curve = (kind.draw)(&mut SeededRng::new(seed, 3));
                 assert!((1..=256).all(|c| curve.at(c) > 0.0 && curve.at(c).is_finite()), "{} {seed}", kind.name);
             }
         }

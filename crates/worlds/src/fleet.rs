@@ -1,12 +1,12 @@
 //! A run of many clients as its folder has it: lines of text, made from the documents of the folder alone.
 //!
 //! Clients share a target. Each gives what its own link carries, or its part of what the target can, whichever is less;
-//! on top of that each varies by itself. What goes wrong with a client is an [`Upset`].
+//! on top of that each varies by itself. What goes wrong with a client is an [`ClientFault`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::Dice;
+use crate::SeededRng;
 
 /// What a fleet does, and how its folder is written.
 #[derive(Clone, Debug)]
@@ -38,14 +38,14 @@ pub struct Fleet {
     /// Whether every client has a point against the null target before.
     pub ceilings: bool,
     /// What goes wrong.
-    pub upsets: Vec<Upset>,
+    pub client_faults: Vec<ClientFault>,
     /// Chance.
     pub seed: u64,
 }
 
 /// What goes wrong with one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Upset {
+pub enum ClientFault {
     /// It gives less than its peers, all the time.
     Slow {
         /// Its number.
@@ -121,7 +121,7 @@ pub struct FleetFolder {
 impl Fleet {
     /// Of links of 1 GB/s and a target that is full with 28 of them, in points of 20 s.
     #[must_use]
-    pub fn of(numbers: &[u32], seed: u64) -> Self {
+    pub fn with_clients(numbers: &[u32], seed: u64) -> Self {
         Fleet {
             numbers: numbers.to_vec(),
             visits: 1,
@@ -136,7 +136,7 @@ impl Fleet {
             point_ms: 20_000,
             warmup_ms: Some(1_000),
             ceilings: false,
-            upsets: Vec::new(),
+            client_faults: Vec::new(),
             seed,
         }
     }
@@ -146,19 +146,19 @@ impl Fleet {
     pub fn folder(&self) -> FleetFolder {
         let most = self.numbers.iter().copied().max().unwrap_or(1);
         let mut made = FleetFolder { run: self.manifest(most), ..FleetFolder::default() };
-        let mut dice = Dice::new(self.seed, 14);
-        let unlike: Vec<f64> = (0..most).map(|_| (1.0 + self.unlike * dice.normal()).max(0.05)).collect();
+        let mut rng = SeededRng::new(self.seed, 14);
+        let unlike: Vec<f64> = (0..most).map(|_| (1.0 + self.unlike * rng.normal()).max(0.05)).collect();
         let mut machines = vec![Counters::default(); most as usize];
         let mut at_ms = 500;
         let mut number = 0;
         if self.ceilings {
-            self.point(&mut made, &mut machines, &mut dice, &unlike, (number, None, most, at_ms));
+            self.point(&mut made, &mut machines, &mut rng, &unlike, (number, None, most, at_ms));
             (number, at_ms) = (number + 1, at_ms + self.point_ms + 1_000);
         }
         let mut place = 0;
         for _ in 0..self.visits {
             for &clients in &self.numbers {
-                self.point(&mut made, &mut machines, &mut dice, &unlike, (number, Some(place), clients, at_ms));
+                self.point(&mut made, &mut machines, &mut rng, &unlike, (number, Some(place), clients, at_ms));
                 (number, place, at_ms) = (number + 1, place + 1, at_ms + self.point_ms + 1_000);
             }
         }
@@ -170,7 +170,7 @@ impl Fleet {
         &self,
         made: &mut FleetFolder,
         machines: &mut [Counters],
-        dice: &mut Dice,
+        rng: &mut SeededRng,
         unlike: &[f64],
         (number, place, clients, at_ms): (u32, Option<u32>, u32, u64),
     ) {
@@ -185,7 +185,7 @@ impl Fleet {
         let mut truth = 0.0;
         for client in 0..clients {
             truth +=
-                self.drive(made, &mut machines[client as usize], dice, unlike, (number, place, client, clients, at_ms));
+                self.drive(made, &mut machines[client as usize], rng, unlike, (number, place, client, clients, at_ms));
         }
         made.truth.insert(number, truth);
         let warmup = self.warmup_ms.map_or_else(String::new, |ms| format!(",\"warmup_ms\":{ms}"));
@@ -202,7 +202,7 @@ impl Fleet {
         &self,
         made: &mut FleetFolder,
         machine: &mut Counters,
-        dice: &mut Dice,
+        rng: &mut SeededRng,
         unlike: &[f64],
         (number, place, client, clients, at_ms): (u32, Option<u32>, u32, u32, u64),
     ) -> f64 {
@@ -210,17 +210,19 @@ impl Fleet {
         let (mut from_ms, mut end_ms) = (at_ms, at_ms + self.point_ms);
         let mut ramp = None;
         let mut merged = None;
-        for upset in self.upsets.iter().filter(|_| place.is_some()) {
+        for upset in self.client_faults.iter().filter(|_| place.is_some()) {
             match *upset {
-                Upset::Late { client: of, ms } if of == client => from_ms += ms,
-                Upset::Early { client: of, ms } if of == client => end_ms -= ms,
-                Upset::Ramp { client: of, ms, share } if of == client => ramp = Some((ms, share)),
-                Upset::Merged { client: of, from, intervals } if of == client => merged = Some((from, intervals)),
-                Upset::Dies { client: of, point, at_ms: died_ms } if of == client => match place.cmp(&Some(point)) {
-                    std::cmp::Ordering::Less => {}
-                    std::cmp::Ordering::Equal => end_ms = end_ms.min(at_ms + died_ms),
-                    std::cmp::Ordering::Greater => return 0.0,
-                },
+                ClientFault::Late { client: of, ms } if of == client => from_ms += ms,
+                ClientFault::Early { client: of, ms } if of == client => end_ms -= ms,
+                ClientFault::Ramp { client: of, ms, share } if of == client => ramp = Some((ms, share)),
+                ClientFault::Merged { client: of, from, intervals } if of == client => merged = Some((from, intervals)),
+                ClientFault::Dies { client: of, point, at_ms: died_ms } if of == client => {
+                    match place.cmp(&Some(point)) {
+                        std::cmp::Ordering::Less => {}
+                        std::cmp::Ordering::Equal => end_ms = end_ms.min(at_ms + died_ms),
+                        std::cmp::Ordering::Greater => return 0.0,
+                    }
+                }
                 _ => {}
             }
         }
@@ -231,9 +233,9 @@ impl Fleet {
             let to_ms = (from_ms + many * self.interval_ms).min(end_ms);
             let slow = ramp.filter(|&(ms, _)| from_ms < begun_ms + ms).map_or(1.0, |(_, share)| share);
             let seconds = (to_ms - from_ms) as f64 / 1e3;
-            let bytes = level * slow * seconds * (1.0 + self.scatter * dice.normal()).max(0.0);
+            let bytes = level * slow * seconds * (1.0 + self.scatter * rng.normal()).max(0.0);
             machine.reads(bytes, to_ms);
-            self.interval(made, dice, (number, client, from_ms, to_ms), bytes);
+            self.interval(made, rng, (number, client, from_ms, to_ms), bytes);
             if from_ms / 1000 != to_ms / 1000 {
                 made.readings.push_str(&machine.reading(client));
             }
@@ -245,19 +247,19 @@ impl Fleet {
     /// What a client gives at its level, per second.
     fn level(&self, place: Option<u32>, client: u32, clients: u32, unlike: &[f64]) -> f64 {
         let own = unlike[client as usize];
-        let of = |what: fn(&Upset, u32) -> Option<f64>| {
-            self.upsets.iter().filter_map(|upset| what(upset, client)).fold(1.0, |all, share| all * share)
+        let product_over_upsets = |what: fn(&ClientFault, u32) -> Option<f64>| {
+            self.client_faults.iter().filter_map(|upset| what(upset, client)).fold(1.0, |all, share| all * share)
         };
         let link = self.link_bytes_per_s
-            * of(|upset, client| match *upset {
-                Upset::Link { client: of, share } if of == client => Some(share),
+            * product_over_upsets(|upset, client| match *upset {
+                ClientFault::Link { client: slowed, share } if slowed == client => Some(share),
                 _ => None,
             });
         if place.is_none() {
             return 0.97 * link;
         }
-        let slow = of(|upset, client| match *upset {
-            Upset::Slow { client: of, share } if of == client => Some(share),
+        let slow = product_over_upsets(|upset, client| match *upset {
+            ClientFault::Slow { client: slowed, share } if slowed == client => Some(share),
             _ => None,
         });
         (0.95 * link).min(self.target_bytes_per_s / f64::from(clients)) * own * slow
@@ -266,7 +268,7 @@ impl Fleet {
     fn interval(
         &self,
         made: &mut FleetFolder,
-        dice: &mut Dice,
+        rng: &mut SeededRng,
         (number, client, from_ms, to_ms): (u32, u32, u64, u64),
         bytes: f64,
     ) {
@@ -286,7 +288,7 @@ impl Fleet {
             let mean_ns = f64::from(self.in_flight) / f64::from(self.hosts) * seconds / requests as f64 * 1e9;
             let mut counts = BTreeMap::new();
             for _ in 0..requests {
-                *counts.entry(bucket((mean_ns * (0.2 * dice.normal()).exp()) as u64)).or_insert(0u64) += 1;
+                *counts.entry(bucket((mean_ns * (0.2 * rng.normal()).exp()) as u64)).or_insert(0u64) += 1;
             }
             let _ = write!(
                 made.intervals,
@@ -304,8 +306,8 @@ impl Fleet {
         let hosts: Vec<String> = (1..=self.hosts).map(|n| format!("\"store{n}:9000\"")).collect();
         let hosts = hosts.join(",");
         let client = |n: u32| {
-            let share = self.upsets.iter().find_map(|upset| match *upset {
-                Upset::Link { client, share } if client == n => Some(share),
+            let share = self.client_faults.iter().find_map(|upset| match *upset {
+                ClientFault::Link { client, share } if client == n => Some(share),
                 _ => None,
             });
             let speed = (8.0 * self.link_bytes_per_s * share.unwrap_or(1.0)).round() as u64;
@@ -451,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_fleet_gives_what_its_links_or_its_target_do() {
-        let folder = Fleet { unlike: 0.0, ..Fleet::of(&[4, 56], 1) }.folder();
+        let folder = Fleet { unlike: 0.0, ..Fleet::with_clients(&[4, 56], 1) }.folder();
         assert!((folder.truth[&0] / 3.8e9 - 1.0).abs() < 1e-9 && (folder.truth[&1] / 26e9 - 1.0).abs() < 1e-9);
         let lines = |text: &str| text.lines().count();
         assert_eq!((lines(&folder.points), lines(&folder.intervals)), (4, 60 * 40));

@@ -1,7 +1,7 @@
 //! What an open loop sees of a course: every request from the instant at which it was due.
 
-use crate::course::{Course, STEP_MS};
-use crate::dice::Dice;
+use crate::pace::{STEP_MS, TargetPace};
+use crate::rng::SeededRng;
 
 /// When requests fall due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum ArrivalSpacing {
 
 /// An open loop.
 #[derive(Clone, Copy, Debug)]
-pub struct Open {
+pub struct OpenLoopTarget {
     /// Requests that fall due, a second.
     pub rate_per_s: f64,
     /// When they do.
@@ -39,27 +39,27 @@ pub struct Request {
 /// All requests that fall due in `ms`, by the instant at which they were. The course goes on until the last is
 /// answered, for a minute behind the end at most: what takes longer ends then.
 #[must_use]
-pub fn open(course: &mut Course, what: &Open, ms: u64) -> Vec<Request> {
-    let mut dice = course.fork();
-    let due = due(what, ms, &mut dice);
+pub fn open(course: &mut TargetPace, what: &OpenLoopTarget, ms: u64) -> Vec<Request> {
+    let mut rng = course.fork();
+    let due = due(what, ms, &mut rng);
     let work_ms = what.service_ms;
-    let work = |dice: &mut Dice| match what.tail {
-        Some(tail) => work_ms * dice.pareto(tail) * (tail - 1.0) / tail,
-        None => work_ms * dice.exponential(),
+    let work = |rng: &mut SeededRng| match what.tail {
+        Some(tail) => work_ms * rng.pareto(tail) * (tail - 1.0) / tail,
+        None => work_ms * rng.exponential(),
     };
-    served(course, what.servers, &due, ms, || work(&mut dice))
+    served(course, what.servers, &due, ms, || work(&mut rng))
 }
 
 /// The same for requests that somebody else lets fall due, in nanoseconds, rising, each of which takes `service_ms` on
 /// average by the exponential distribution.
 #[must_use]
-pub fn serve(course: &mut Course, servers: u32, service_ms: f64, due_ns: &[u64], ms: u64) -> Vec<Request> {
-    let mut dice = course.fork();
-    served(course, servers, due_ns, ms, || service_ms * dice.exponential())
+pub fn serve(course: &mut TargetPace, servers: u32, service_ms: f64, due_ns: &[u64], ms: u64) -> Vec<Request> {
+    let mut rng = course.fork();
+    served(course, servers, due_ns, ms, || service_ms * rng.exponential())
 }
 
 fn served(
-    course: &mut Course,
+    course: &mut TargetPace,
     servers: u32,
     due_ns: &[u64],
     ms: u64,
@@ -78,13 +78,13 @@ fn served(
     due_ns.iter().copied().map(&mut one).collect()
 }
 
-fn due(what: &Open, ms: u64, dice: &mut Dice) -> Vec<u64> {
+fn due(what: &OpenLoopTarget, ms: u64, rng: &mut SeededRng) -> Vec<u64> {
     let (gap_ns, end_ns) = (1e9 / what.rate_per_s, ms as f64 * 1e6);
-    let mut at_ns = gap_ns * dice.unit();
+    let mut at_ns = gap_ns * rng.unit();
     let mut due = Vec::new();
     while at_ns < end_ns {
         due.push(at_ns as u64);
-        at_ns += gap_ns * if what.arrivals == ArrivalSpacing::Poisson { dice.exponential() } else { 1.0 };
+        at_ns += gap_ns * if what.arrivals == ArrivalSpacing::Poisson { rng.exponential() } else { 1.0 };
     }
     due
 }
@@ -95,7 +95,7 @@ struct Clock {
 }
 
 impl Clock {
-    fn new(course: &mut Course, ms: u64) -> Self {
+    fn new(course: &mut TargetPace, ms: u64) -> Self {
         let mut served_ms = vec![0.0];
         let mut sum = 0.0;
         for _ in 0..ms / STEP_MS {
@@ -128,9 +128,14 @@ mod tests {
     #[test]
     fn a_queue_of_one_server_waits_as_the_textbook_says() {
         // M/M/1 at a load of 0.5: a request takes twice its service on average.
-        let mut course = Course::new(Dice::new(1, 1), |_| 1.0);
-        let what =
-            Open { rate_per_s: 50.0, arrivals: ArrivalSpacing::Poisson, servers: 1, service_ms: 10.0, tail: None };
+        let mut course = TargetPace::new(SeededRng::new(1, 1), |_| 1.0);
+        let what = OpenLoopTarget {
+            rate_per_s: 50.0,
+            arrivals: ArrivalSpacing::Poisson,
+            servers: 1,
+            service_ms: 10.0,
+            tail: None,
+        };
         let all = open(&mut course, &what, 4_000_000);
         let mean_ms = all.iter().map(|r| (r.ended_ns - r.due_ns) as f64).sum::<f64>() / all.len() as f64 / 1e6;
         assert!((mean_ms - 20.0).abs() < 0.6, "{mean_ms}");
@@ -139,8 +144,9 @@ mod tests {
     #[test]
     fn nobody_is_answered_in_a_stall_and_all_who_waited_are_after_it() {
         let stalled = |number: u64| (500..600).contains(&number);
-        let mut course = Course::new(Dice::new(1, 1), |_| 1.0).then(move |n, pace| if stalled(n) { 0.0 } else { pace });
-        let what = Open {
+        let mut course =
+            TargetPace::new(SeededRng::new(1, 1), |_| 1.0).then(move |n, pace| if stalled(n) { 0.0 } else { pace });
+        let what = OpenLoopTarget {
             rate_per_s: 100.0,
             arrivals: ArrivalSpacing::Constant,
             servers: 8,

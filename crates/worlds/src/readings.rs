@@ -3,24 +3,24 @@
 //!
 //! A hall is a cluster with its clients in a closed loop: shares of links, processors and drives follow from a network
 //! of queues (`readings/flow.rs`), instant by instant, while shares of nodes, the load and what is beside it wander. A
-//! [`ReadPlant`] is a row of [`READ_PLANTS`]: it changes something of the hall, and says by which names a judge may
+//! [`InjectedFault`] is a row of [`READ_PLANTS`]: it changes something of the hall, and says by which names a judge may
 //! tell it, or that no judge of such readings can. What is exported is counted, scraped at times that jitter, and told
 //! as rates over several scrapes.
 
-mod exported;
-mod flow;
-mod hall;
-mod plants;
-mod scrape;
-mod watched;
+mod closed_network;
+mod exporters;
+mod faults;
+mod scraper;
+mod simulated_cluster;
+mod window;
 
-use crate::dice::Dice;
-use hall::{Hall, HallKeeping};
+use crate::rng::SeededRng;
+use simulated_cluster::{RedundancyScheme, SimulatedCluster};
 
-pub use plants::READ_PLANTS;
+pub use faults::READ_PLANTS;
 
 /// A cause, or a way to be healthy.
-pub struct ReadPlant {
+pub struct InjectedFault {
     /// Its name.
     pub name: &'static str,
     /// What real thing it stands for.
@@ -33,12 +33,12 @@ pub struct ReadPlant {
     pub needs: &'static [&'static str],
     /// Whether nothing is the matter.
     pub is_healthy: bool,
-    plant: fn(&mut Hall, &mut Dice) -> Whereabouts,
+    injected_fault: fn(&mut SimulatedCluster, &mut SeededRng) -> FaultLocation,
 }
 
 /// Where a cause is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Whereabouts {
+struct FaultLocation {
     node: Option<usize>,
     part: Option<String>,
 }
@@ -67,7 +67,7 @@ pub struct WorldNames {
 
 /// Readings of a window, with their truth.
 #[derive(Clone, Debug)]
-pub struct ReadWorld {
+pub struct ReadingsWorld {
     /// What the owner writes of the cluster, in YAML.
     pub site: String,
     /// What was drawn, for a message.
@@ -88,35 +88,35 @@ pub struct ReadWorld {
     pub names: Vec<WorldNames>,
 }
 
-impl ReadPlant {
+impl InjectedFault {
     /// A cluster with this cause, watched for a window.
     #[must_use]
-    pub fn draw(&self, seed: u64) -> ReadWorld {
+    pub fn draw(&self, seed: u64) -> ReadingsWorld {
         let stream = self.name.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-        let mut dice = Dice::new(seed, stream);
-        let mut hall = Hall::draw(&mut dice);
-        let place = (self.plant)(&mut hall, &mut dice);
-        hall.lacking.retain(|of| !self.needs.contains(of));
-        let moments = hall.watched(&mut dice);
-        let (series, names) = exported::exported(&hall, &moments, &mut dice);
-        let interval_ms = (1000.0 * hall.scraper.interval_s) as u64;
-        ReadWorld {
-            site: hall.site(),
-            reported: hall.reported(self.name, seed),
+        let mut rng = SeededRng::new(seed, stream);
+        let mut simulated_cluster = SimulatedCluster::draw(&mut rng);
+        let place = (self.injected_fault)(&mut simulated_cluster, &mut rng);
+        simulated_cluster.lacking.retain(|of| !self.needs.contains(of));
+        let moments = simulated_cluster.watched(&mut rng);
+        let (series, names) = exporters::exported(&simulated_cluster, &moments, &mut rng);
+        let interval_ms = (1000.0 * simulated_cluster.scraper.interval_s) as u64;
+        ReadingsWorld {
+            site: simulated_cluster.site(),
+            reported: simulated_cluster.reported(self.name, seed),
             node: place.node.map(|node| format!("storage-{}", node + 1)),
             part: place.part,
             step_ms: interval_ms,
-            rate_over_ms: (hall.scraper.over * 1000.0 * hall.scraper.interval_s) as u64,
-            steps: hall.scraper.steps as u32,
+            rate_over_ms: (simulated_cluster.scraper.over * 1000.0 * simulated_cluster.scraper.interval_s) as u64,
+            steps: simulated_cluster.scraper.steps as u32,
             series,
             names,
         }
     }
 }
 
-impl Hall {
+impl SimulatedCluster {
     fn reported(&self, name: &str, seed: u64) -> String {
-        let kept = if self.keeping == HallKeeping::Sets { "sets" } else { "gateways" };
+        let kept = if self.keeping == RedundancyScheme::Sets { "sets" } else { "gateways" };
         format!(
             "{name}, seed {seed}: {} nodes of {} drives, {} planes of {} x {:.0} Gb/s, {kept} {}+{}, {} MiB, {:.0} % \
              GET, {:.0} in flight, every {} s, without {:?}",
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_readings_and_values_are_numbers() {
-        for plant in &READ_PLANTS {
-            assert!(!plant.stands_for.is_empty());
-            let (one, again) = (plant.draw(1), plant.draw(1));
+        for injected_fault in &READ_PLANTS {
+            assert!(!injected_fault.stands_for.is_empty());
+            let (one, again) = (injected_fault.draw(1), injected_fault.draw(1));
             assert_eq!((&one.series, &one.site), (&again.series, &again.site), "{}", one.reported);
             for series in &one.series {
                 assert_eq!(series.values.len(), one.steps as usize, "{}: {}", one.reported, series.of);
@@ -156,11 +156,16 @@ mod tests {
 
     #[test]
     fn names_of_plants_are_their_own_and_three_in_ten_are_in_no_table() {
-        let causes: Vec<&ReadPlant> = READ_PLANTS.iter().filter(|plant| !plant.is_healthy).collect();
-        let outside = causes.iter().filter(|plant| plant.causes.is_empty()).count();
+        let causes: Vec<&InjectedFault> =
+            READ_PLANTS.iter().filter(|injected_fault| !injected_fault.is_healthy).collect();
+        let outside = causes.iter().filter(|injected_fault| injected_fault.causes.is_empty()).count();
         assert!(10 * outside >= 3 * causes.len(), "{outside} of {}", causes.len());
-        for (place, plant) in READ_PLANTS.iter().enumerate() {
-            assert!(READ_PLANTS[..place].iter().all(|other| other.name != plant.name), "{}", plant.name);
+        for (place, injected_fault) in READ_PLANTS.iter().enumerate() {
+            assert!(
+                READ_PLANTS[..place].iter().all(|other| other.name != injected_fault.name),
+                "{}",
+                injected_fault.name
+            );
         }
     }
 }

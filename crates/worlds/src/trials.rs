@@ -3,7 +3,7 @@
 //! A trial has a baseline and one arm. What each cell measures is made of the arm's true effect and of a [`Hazard`],
 //! whose size is drawn anew by seed. How runs are ordered and lost before somebody writes them down is part of it.
 
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 mod baseline_first;
 mod calm;
@@ -28,7 +28,7 @@ pub struct Trial {
     /// Whence that is known.
     pub source: &'static str,
     /// One of its kind.
-    pub draw: fn(&mut Dice) -> Hazard,
+    pub draw: fn(&mut SeededRng) -> Hazard,
 }
 
 /// The order in which runs were made.
@@ -106,7 +106,7 @@ pub const TRIALS: [Trial; 13] = [
 pub struct TrialCells {
     hazard: Hazard,
     effect: f64,
-    dice: Dice,
+    rng: SeededRng,
     count: u32,
     after_arm: bool,
 }
@@ -123,26 +123,26 @@ pub struct TrialCell {
 impl TrialCells {
     /// The cells of a trial whose arm has this effect, a logarithm.
     #[must_use]
-    pub fn new(hazard: Hazard, effect: f64, dice: Dice) -> Self {
-        TrialCells { hazard, effect, dice, count: 0, after_arm: false }
+    pub fn new(hazard: Hazard, effect: f64, rng: SeededRng) -> Self {
+        TrialCells { hazard, effect, rng, count: 0, after_arm: false }
     }
 
     /// The next cell: of the arm or of the baseline, the first of its block or not.
     pub fn next(&mut self, is_arm: bool, is_first: bool, intervals: usize) -> TrialCell {
         let hazard = self.hazard;
-        let noise = self.dice.normal();
+        let noise = self.rng.normal();
         let mut level = hazard.sd[usize::from(!is_arm)] * noise + hazard.drift * f64::from(self.count) / 40.0;
         let when = |is: bool, by: f64| if is { by } else { 0.0 };
         level += when(is_arm, self.effect) + when(self.after_arm, hazard.carried) - when(is_first, hazard.first);
         // Nothing is drawn for what does not wander: trials that were judged before keep their draws.
-        let wander = |dice: &mut Dice| if hazard.wander > 0.0 { hazard.wander * dice.normal() } else { 0.0 };
-        let mut wandered = wander(&mut self.dice);
-        let mut of_interval = |i: usize, dice: &mut Dice| {
+        let wander = |rng: &mut SeededRng| if hazard.wander > 0.0 { hazard.wander * rng.normal() } else { 0.0 };
+        let mut wandered = wander(&mut self.rng);
+        let mut of_interval = |i: usize, rng: &mut SeededRng| {
             let below = when(is_arm, hazard.ramp * (-(i as f64) / hazard.ramp_length).exp());
-            wandered = 0.9 * wandered + 0.436 * wander(dice);
-            (level - below + when(intervals > 1, wandered + 0.01 * dice.normal())).exp()
+            wandered = 0.9 * wandered + 0.436 * wander(rng);
+            (level - below + when(intervals > 1, wandered + 0.01 * rng.normal())).exp()
         };
-        let intervals = (0..intervals).map(|i| of_interval(i, &mut self.dice)).collect();
+        let intervals = (0..intervals).map(|i| of_interval(i, &mut self.rng)).collect();
         (self.count, self.after_arm) = (self.count + 1, is_arm);
         // Shore's quantile of the normal distribution: right within a hundredth.
         let odds: f64 = hazard.failing / (1.0 - hazard.failing);
@@ -158,10 +158,10 @@ mod tests {
     fn every_trial_measures_its_effect_where_nothing_is_beside_it() {
         for trial in &TRIALS {
             assert!(!trial.stands_for.is_empty() && !trial.source.is_empty(), "{}", trial.name);
-            let mut dice = Dice::new(1, 6);
+            let mut rng = SeededRng::new(1, 6);
             let hazard =
-                Hazard { carried: 0.0, ramp: 0.0, wander: 0.0, first: 0.0, drift: 0.0, ..(trial.draw)(&mut dice) };
-            let mut cells = TrialCells::new(hazard, 0.05, dice);
+                Hazard { carried: 0.0, ramp: 0.0, wander: 0.0, first: 0.0, drift: 0.0, ..(trial.draw)(&mut rng) };
+            let mut cells = TrialCells::new(hazard, 0.05, rng);
             let (mut sum, mut fails, n) = (0.0, 0_u32, 4000);
             for _ in 0..n {
                 let base = cells.next(false, true, 1).intervals[0].ln();

@@ -1,7 +1,7 @@
 //! What disturbs a target over time: the table of worlds.
 
-use crate::course::Course;
-use crate::dice::Dice;
+use crate::pace::TargetPace;
+use crate::rng::SeededRng;
 
 mod autoregressive;
 mod drift;
@@ -24,7 +24,7 @@ pub struct World {
     /// Whence that is known.
     pub source: &'static str,
     /// One of its kind.
-    pub draw: fn(&mut Dice) -> WorldTarget,
+    pub draw: fn(&mut SeededRng) -> WorldTarget,
 }
 
 /// A target: what was drawn of it, and its truth.
@@ -36,7 +36,7 @@ pub struct WorldTarget {
     /// The longest time after which it repeats itself, or has forgotten what was, in milliseconds; `None` where it
     /// never does. A time that is no longer than this cannot know the mean.
     pub memory_ms: Option<f64>,
-    visit: Box<dyn Fn(&mut Dice) -> Course + Send + Sync>,
+    visit: Box<dyn Fn(&mut SeededRng) -> TargetPace + Send + Sync>,
 }
 
 impl WorldTarget {
@@ -45,15 +45,15 @@ impl WorldTarget {
         reported: String,
         mean: f64,
         memory_ms: Option<f64>,
-        visit: impl Fn(&mut Dice) -> Course + Send + Sync + 'static,
+        visit: impl Fn(&mut SeededRng) -> TargetPace + Send + Sync + 'static,
     ) -> Self {
         WorldTarget { reported, mean, memory_ms, visit: Box::new(visit) }
     }
 
     /// Begins a visit.
     #[must_use]
-    pub fn visit(&self, dice: &mut Dice) -> Course {
-        (self.visit)(dice)
+    pub fn visit(&self, rng: &mut SeededRng) -> TargetPace {
+        (self.visit)(rng)
     }
 }
 
@@ -82,10 +82,10 @@ mod tests {
         for world in &WORLDS {
             assert!(!world.stands_for.is_empty() && !world.source.is_empty(), "{}", world.name);
             for seed in 0..4 {
-                let mut dice = Dice::new(seed, 5);
-                let target = (world.draw)(&mut dice);
+                let mut rng = SeededRng::new(seed, 5);
+                let target = (world.draw)(&mut rng);
                 // Forty visits of 250 s: long against all but the longest memory.
-                let means: Vec<f64> = (0..40).map(|_| target.visit(&mut dice).over(250_000)).collect();
+                let means: Vec<f64> = (0..40).map(|_| target.visit(&mut rng).over(250_000)).collect();
                 let mean = means.iter().sum::<f64>() / 40.0;
                 let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / 39.0;
                 let error = (variance / 40.0).sqrt();

@@ -20,14 +20,14 @@ pub(super) fn describe() -> Value {
 }
 
 pub(super) fn versions(programs: &Programs) -> Value {
-    let of = |path: &Path| first_line(Command::new(path).arg("--version"));
+    let version = |path: &Path| first_line(Command::new(path).arg("--version"));
     json!({
-        "linerate": of(&programs.linerate),
+        "linerate": version(&programs.linerate),
         "commit": output("git", &["-C", &programs.root.display().to_string(), "describe", "--always", "--dirty"]).ok(),
-        "minio": of(&programs.minio),
+        "minio": version(&programs.minio),
         // wrk knows no other way to say it, and takes that for an error.
         "wrk": programs.wrk.as_deref().and_then(|path| first_line(Command::new(path).arg("-v"))),
-        "warp": programs.warp.as_deref().and_then(of),
+        "warp": programs.warp.as_deref().and_then(version),
         "openssl": programs.openssl.as_deref().and_then(|path| first_line(Command::new(path).arg("version"))),
         "rustc": first_line(Command::new("rustc").arg("--version")),
     })

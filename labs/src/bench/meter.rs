@@ -67,8 +67,8 @@ impl Watched {
         let known_to_s = self.samples.last().map_or(0.0, |sample| sample.at_unix_s);
         let until_s = if to_unix_s - known_to_s < UNSEEN_S_MAX { to_unix_s.min(known_to_s) } else { to_unix_s };
         let (Some(first), Some(last)) = (at(&self.samples, from_unix_s), at(&self.samples, until_s)) else {
-            let (known, asked) = (known_to_s - self.began_unix_s(), to_unix_s - from_unix_s);
-            return Err(format!("the client ran for {known:.3} s and was to be measured for {asked:.3} s").into());
+            let (known, requested) = (known_to_s - self.began_unix_s(), to_unix_s - from_unix_s);
+            return Err(format!("the client ran for {known:.3} s and was to be measured for {requested:.3} s").into());
         };
         let scale = (to_unix_s - from_unix_s) / (until_s - from_unix_s);
         Ok(((last.client_s - first.client_s) * scale, (last.server_s - first.server_s) * scale))

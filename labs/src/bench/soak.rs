@@ -3,9 +3,9 @@
 //!
 //! Each sample is written to `samples.jsonl` as it is taken. All traffic stays on 127.0.0.1.
 
-mod judgement;
 mod options;
 mod sample;
+mod verdict;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -22,9 +22,9 @@ use super::servers::{MinIo, Scratch};
 use super::store::{self, SCRATCH_BUCKET};
 use crate::Outcome;
 use crate::process::Running;
-use judgement::Beforehand;
 use options::Options;
 use sample::{Counts, RunFolder, Sample};
+use verdict::PreparedObjects;
 
 /// Requests in flight; each may be in the server's counters and in no figure when the run ends.
 const CONCURRENCY: u64 = 8;
@@ -91,7 +91,7 @@ impl Soak {
         let server = settled(&minio)?;
         let beforehand = self.beforehand(&minio)?;
         let left = self.clean(&minio)?;
-        let summary = judgement::of(&self.options, &samples, &client, &server, &beforehand, left);
+        let summary = verdict::summarize(&self.options, &samples, &client, &server, &beforehand, left);
         fs::write(out.join("summary.md"), &summary.text)?;
         println!("{}", summary.text);
         Ok(summary.passed)
@@ -160,11 +160,11 @@ impl Soak {
     }
 
     /// The objects to read, which are in no figure. Their names end in their sizes; theirs is the first set of the run.
-    fn beforehand(&self, minio: &MinIo) -> Result<Beforehand, Failure> {
+    fn beforehand(&self, minio: &MinIo) -> Result<PreparedObjects, Failure> {
         let manifest: Value = serde_json::from_str(&fs::read_to_string(self.run_folder().join("run.json"))?)?;
         let prefix = manifest["resolved"]["prefix"].as_str().ok_or("run.json names no prefix")?;
         let drive = minio.drives.first().ok_or("MinIO has no drive")?;
-        let mut sum = Beforehand::default();
+        let mut sum = PreparedObjects::default();
         for object in fs::read_dir(drive.join(SCRATCH_BUCKET).join(prefix).join("000"))? {
             let name = object?.file_name().to_string_lossy().into_owned();
             let size = name.rsplit_once('-').and_then(|(_, size)| size.parse::<u64>().ok());

@@ -48,7 +48,7 @@ impl Row {
 }
 
 /// Tables of every target and operation, and what is at fault.
-pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
+pub(super) fn summarize(rows: &[Row], skipped: &[String]) -> Summary {
     let mut text = format!(
         "# Client processor time: linerate, a bare epoll loop, and others\n\nConcurrency {CONCURRENCY}; medians over \
          rounds (least–most); ratios within rounds. Sizes up to 64 KiB in µs per request, larger in s per GiB.\n"
@@ -69,9 +69,9 @@ pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
     notes.extend(skipped.iter().map(|what| format!("skipped {what}")));
     let (over_tls, plain): (Vec<Cell>, Vec<Cell>) =
         cells.into_iter().partition(|cell| cell.target == TargetKind::NullTls);
-    let (beside_bare, kept_plain) = judged_beside_bare(rows, &plain);
+    let (alongside_bare, kept_plain) = judged_alongside_bare(rows, &plain);
     let (of_tls, kept_tls) = judged_over_tls(rows, &over_tls);
-    faults.extend(beside_bare.into_iter().chain(of_tls));
+    faults.extend(alongside_bare.into_iter().chain(of_tls));
     text += "\n## Judgement\n\n";
     for line in kept_plain.iter().chain(&kept_tls) {
         text += &format!("- {line}\n");
@@ -83,7 +83,7 @@ pub(super) fn of(rows: &[Row], skipped: &[String]) -> Summary {
 }
 
 /// Faults of cells that have a bare loop, and what is said where there are none.
-fn judged_beside_bare(rows: &[Row], cells: &[Cell]) -> (Vec<String>, Option<String>) {
+fn judged_alongside_bare(rows: &[Row], cells: &[Cell]) -> (Vec<String>, Option<String>) {
     let mut faults = Vec::new();
     for &cell in cells {
         let unsigned = median(&ratios(rows, cell, Client::LinerateUnsigned, Client::Bare));
@@ -145,8 +145,8 @@ fn table(rows: &[Row], cells: &[Cell]) -> String {
     ] {
         if clients.contains(&above) && clients.contains(&below) {
             let label = format!("**{} / {}**", above.name(), below.name());
-            let of = |cell| spread(&ratios(rows, cell, above, below), |ratio| format!("{ratio:.2}"));
-            lines.push(line(&label, cells, of));
+            let cell_ratio = |cell| spread(&ratios(rows, cell, above, below), |ratio| format!("{ratio:.2}"));
+            lines.push(line(&label, cells, cell_ratio));
         }
     }
     for (above, below) in [
@@ -157,8 +157,9 @@ fn table(rows: &[Row], cells: &[Cell]) -> String {
     ] {
         if clients.contains(&above) && clients.contains(&below) {
             let label = format!("**{} - {}**", above.name(), below.name());
-            let of = |cell| spread(&pairs(rows, cell, above, below, |above, below| above - below), |s| cell.digits(s));
-            lines.push(line(&label, cells, of));
+            let cell_difference =
+                |cell| spread(&pairs(rows, cell, above, below, |above, below| above - below), |s| cell.digits(s));
+            lines.push(line(&label, cells, cell_difference));
         }
     }
     for &client in Client::ALL.iter().filter(|client| clients.contains(client)) {
@@ -173,8 +174,8 @@ fn table(rows: &[Row], cells: &[Cell]) -> String {
     markdown(&lines)
 }
 
-fn line(label: &str, cells: &[Cell], of: impl Fn(Cell) -> String) -> Vec<String> {
-    std::iter::once(label.to_owned()).chain(cells.iter().map(|&cell| of(cell))).collect()
+fn line(label: &str, cells: &[Cell], cell_text: impl Fn(Cell) -> String) -> Vec<String> {
+    std::iter::once(label.to_owned()).chain(cells.iter().map(|&cell| cell_text(cell))).collect()
 }
 
 /// Columns as wide as their widest entry, so that the text reads as well as its rendering.
@@ -197,12 +198,12 @@ fn markdown(lines: &[Vec<String>]) -> String {
 }
 
 fn say_throughput(rows: &[Row], cell: Cell, client: Client) -> String {
-    let (unit, of): (_, fn(&Measure) -> f64) = if cell.per_request() {
+    let (unit, extract): (_, fn(&Measure) -> f64) = if cell.per_request() {
         ("/s", |measure| measure.requests / measure.seconds)
     } else {
         ("MiB/s", |measure| measure.bytes / measure.seconds / (1u64 << 20) as f64)
     };
-    let rates = values(rows, cell, client, |measure| Some(of(measure)));
+    let rates = values(rows, cell, client, |measure| Some(extract(measure)));
     median(&rates).map_or_else(|| "–".into(), |rate| format!("{rate:.0} {unit}"))
 }
 
@@ -213,9 +214,9 @@ fn spread(values: &[f64], digits: impl Fn(f64) -> String) -> String {
         .map_or_else(|| "–".into(), |median| format!("{} ({}–{})", digits(median), digits(least), digits(most)))
 }
 
-fn values(rows: &[Row], cell: Cell, client: Client, of: impl Fn(&Measure) -> Option<f64>) -> Vec<f64> {
+fn values(rows: &[Row], cell: Cell, client: Client, extract: impl Fn(&Measure) -> Option<f64>) -> Vec<f64> {
     let wanted = rows.iter().filter(|row| row.cell == cell && row.client == client);
-    wanted.filter_map(|row| of(row.outcome.as_ref().ok()?)).collect()
+    wanted.filter_map(|row| extract(row.outcome.as_ref().ok()?)).collect()
 }
 
 /// One client's cost over another's, round by round.
@@ -224,19 +225,19 @@ fn ratios(rows: &[Row], cell: Cell, above: Client, below: Client) -> Vec<f64> {
 }
 
 /// What becomes of two clients' costs, round by round.
-fn pairs(rows: &[Row], cell: Cell, above: Client, below: Client, of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+fn pairs(rows: &[Row], cell: Cell, above: Client, below: Client, combine: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let cost = |client: Client, round: usize| {
         let row = rows.iter().find(|row| (row.cell, row.client, row.round) == (cell, client, round))?;
         row.outcome.as_ref().ok()?.cost(cell)
     };
     let rounds = distinct(rows.iter().map(|row| row.round));
-    rounds.into_iter().filter_map(|round| Some(of(cost(above, round)?, cost(below, round)?))).collect()
+    rounds.into_iter().filter_map(|round| Some(combine(cost(above, round)?, cost(below, round)?))).collect()
 }
 
 /// What failed, once each; without the two that are judged, the bench has lost a peer and nothing else.
-fn failures(rows: &[Row], of: impl Fn(&Client) -> bool) -> Vec<String> {
+fn failures(rows: &[Row], is_of_client: impl Fn(&Client) -> bool) -> Vec<String> {
     let failed = |row: &Row| Some((row.cell, row.client, row.outcome.as_ref().err()?.clone()));
-    distinct(rows.iter().filter(|row| of(&row.client)).filter_map(failed))
+    distinct(rows.iter().filter(|row| is_of_client(&row.client)).filter_map(failed))
         .into_iter()
         .map(|(cell, client, error)| format!("{cell}: {} failed: {error}", client.name()))
         .collect()
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn the_median_of_paired_ratios_is_judged() {
         for (ratios, faults) in [(&[1.0, 1.2, 9.0][..], 0), (&[1.3, 1.2, 1.4], 1), (&[1.2, 1.4], 1)] {
-            let summary = of(&rounds(ratios, 1000.0), &[]);
+            let summary = summarize(&rounds(ratios, 1000.0), &[]);
             assert_eq!(summary.faults.len(), faults, "{ratios:?}: {}", summary.text);
         }
     }
@@ -288,7 +289,7 @@ mod tests {
                 server_cpu_s: 0.5,
             };
             let row = Row { cell, client: Client::Linerate, round: 0, outcome: Ok(measure) };
-            let Summary { text, faults } = of(&[row], &[]);
+            let Summary { text, faults } = summarize(&[row], &[]);
             assert_eq!(faults.len(), usize::from(is_fault), "{text}");
             let judgement = text.split_once("## Judgement").unwrap().1;
             let reported =
@@ -308,7 +309,7 @@ mod tests {
         let mut rows = rounds(&[1.0], 1000.0);
         rows[1].outcome = Err("no answer".into());
         rows.push(Row { cell: CELL, client: Client::Wrk, round: 0, outcome: Err("timeout".into()) });
-        let Summary { text, faults } = of(&rows, &[]);
+        let Summary { text, faults } = summarize(&rows, &[]);
         assert!(text.contains("wrk failed: timeout") && !faults.iter().any(|fault| fault.contains("wrk")), "{text}");
         assert!(faults.iter().any(|fault| fault.contains("no answer")), "{faults:?}");
         assert!(faults.iter().any(|fault| fault.contains("no round has both")), "{faults:?}");
@@ -316,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_table_tells_median_and_spread() {
-        let text = of(&rounds(&[1.0, 2.0, 3.0], 1000.0), &["wrk: not on PATH".into()]).text;
+        let text = summarize(&rounds(&[1.0, 2.0, 3.0], 1000.0), &["wrk: not on PATH".into()]).text;
         assert!(text.contains("| **linerate / bareloop** | 2.00 (1.00–3.00)"), "{text}");
         assert!(text.contains("| bareloop                | 20.0 (10.0–30.0)"), "{text}");
         assert!(text.contains("skipped wrk: not on PATH"), "{text}");

@@ -16,7 +16,7 @@ const RATE: &str = "1Gb/s";
 
 /// A run, and what kernels did in it.
 #[derive(Clone, Copy, Debug)]
-struct OfDatagrams {
+struct DatagramCosts {
     cost: Cost,
     per_send: f64,
     per_read: f64,
@@ -24,7 +24,7 @@ struct OfDatagrams {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct OfSends {
+struct SendCosts {
     cost: Cost,
     copied_share: f64,
 }
@@ -33,23 +33,23 @@ struct OfSends {
 pub(super) fn run(options: &Options, fleet: &Path, lines: &mut File) -> Result<String, Box<dyn Error>> {
     let (mut datagrams, mut sends) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        let of = |gso: &'static str| move || of_datagrams(options, fleet, gso);
-        let [at_once, single] = in_turn(round, [&of("on"), &of("off")])?;
-        for (client, of) in [("linerate udp at once", at_once), ("linerate udp single", single)] {
-            let mut line = of.cost.as_json(client, round, 1);
-            line["datagrams_per_send"] = json!(of.per_send);
-            line["datagrams_per_read"] = json!(of.per_read);
-            line["lost_share"] = json!(of.lost_share);
+        let run_with = |gso: &'static str| move || of_datagrams(options, fleet, gso);
+        let [at_once, single] = in_turn(round, [&run_with("on"), &run_with("off")])?;
+        for (client, costs) in [("linerate udp at once", at_once), ("linerate udp single", single)] {
+            let mut line = costs.cost.as_json(client, round, 1);
+            line["datagrams_per_send"] = json!(costs.per_send);
+            line["datagrams_per_read"] = json!(costs.per_read);
+            line["lost_share"] = json!(costs.lost_share);
             writeln!(lines, "{line}")?;
         }
         let [sender, receiver, _] = at_once.cost.by(single.cost);
         println!("round {round}, UDP at once: sender {sender:.3}, receiver {receiver:.3} of single datagrams'");
         datagrams.push([at_once, single]);
-        let of = |flags: &'static [&'static str]| move || of_sends(options, fleet, flags);
-        let [uncopied, copied] = in_turn(round, [&of(&["--zerocopy"]), &of(&[])])?;
-        for (client, of) in [("linerate without a copy", uncopied), ("linerate with a copy", copied)] {
-            let mut line = of.cost.as_json(client, round, 1);
-            line["copied_share"] = json!(of.copied_share);
+        let run_with = |flags: &'static [&'static str]| move || of_sends(options, fleet, flags);
+        let [uncopied, copied] = in_turn(round, [&run_with(&["--zerocopy"]), &run_with(&[])])?;
+        for (client, costs) in [("linerate without a copy", uncopied), ("linerate with a copy", copied)] {
+            let mut line = costs.cost.as_json(client, round, 1);
+            line["copied_share"] = json!(costs.copied_share);
             writeln!(lines, "{line}")?;
         }
         println!("round {round}, without a copy: the kernel copied {:.1} %", 100.0 * uncopied.copied_share);
@@ -58,11 +58,11 @@ pub(super) fn run(options: &Options, fleet: &Path, lines: &mut File) -> Result<S
     Ok(format!("{}\n{}", table_of_datagrams(&datagrams), table_of_sends(&sends)))
 }
 
-fn of_datagrams(options: &Options, fleet: &Path, gso: &str) -> Result<OfDatagrams, Box<dyn Error>> {
+fn of_datagrams(options: &Options, fleet: &Path, gso: &str) -> Result<DatagramCosts, Box<dyn Error>> {
     let view = measured(options, fleet, 1, &["--op", "udp", "--max-rate", RATE, "--gso", gso])?;
     // Where each went by itself, nothing is said of it.
     let at_once = |field: &str| mean(&view, &|pair| pair["offloads"][field].as_f64().or(Some(1.0)));
-    Ok(OfDatagrams {
+    Ok(DatagramCosts {
         cost: cost(&view)?,
         per_send: at_once("datagrams_per_send")?,
         per_read: at_once("datagrams_per_read")?,
@@ -70,11 +70,11 @@ fn of_datagrams(options: &Options, fleet: &Path, gso: &str) -> Result<OfDatagram
     })
 }
 
-fn of_sends(options: &Options, fleet: &Path, flags: &[&str]) -> Result<OfSends, Box<dyn Error>> {
+fn of_sends(options: &Options, fleet: &Path, flags: &[&str]) -> Result<SendCosts, Box<dyn Error>> {
     let view = measured(options, fleet, 1, flags)?;
     // What is asked to be copied is.
     let copied = |pair: &serde_json::Value| pair["offloads"]["copied_share"].as_f64().or(Some(1.0));
-    Ok(OfSends { cost: cost(&view)?, copied_share: mean(&view, &copied)? })
+    Ok(SendCosts { cost: cost(&view)?, copied_share: mean(&view, &copied)? })
 }
 
 /// The middle of values.
@@ -88,16 +88,16 @@ fn rows(what: &str, runs: &[[Cost; 2]]) -> String {
     let ratios: Vec<[f64; 3]> = runs.iter().map(|[one, other]| one.by(*other)).collect();
     let row = |end: usize| {
         let (least, median, greatest) = of_all(&ratios, end);
-        let of = |cost: &Cost| cost.of_ends()[end];
-        let [one, other] = [0, 1].map(|place| middle(runs.iter().map(|run| of(&run[place]))));
+        let cost_at_end = |cost: &Cost| cost.of_ends()[end];
+        let [one, other] = [0, 1].map(|place| middle(runs.iter().map(|run| cost_at_end(&run[place]))));
         let name = ENDS[end];
         format!("| {what} | {name} | {one:.3} | {other:.3} | {median:.3} ({least:.3} to {greatest:.3}) |\n")
     };
     [0, 1].map(row).concat()
 }
 
-fn table_of_datagrams(runs: &[[OfDatagrams; 2]]) -> String {
-    let at = |of: fn(&OfDatagrams) -> f64, place: usize| middle(runs.iter().map(|run| of(&run[place])));
+fn table_of_datagrams(runs: &[[DatagramCosts; 2]]) -> String {
+    let at = |extract: fn(&DatagramCosts) -> f64, place: usize| middle(runs.iter().map(|run| extract(&run[place])));
     let what = format!("{RATE}, {:.1} a send and {:.1} a read", at(|of| of.per_send, 0), at(|of| of.per_read, 0));
     let costs: Vec<[Cost; 2]> = runs.iter().map(|run| run.map(|of| of.cost)).collect();
     format!(
@@ -109,7 +109,7 @@ fn table_of_datagrams(runs: &[[OfDatagrams; 2]]) -> String {
     )
 }
 
-fn table_of_sends(runs: &[[OfSends; 2]]) -> String {
+fn table_of_sends(runs: &[[SendCosts; 2]]) -> String {
     let costs: Vec<[Cost; 2]> = runs.iter().map(|run| run.map(|of| of.cost)).collect();
     let copied = middle(runs.iter().map(|[uncopied, _]| uncopied.copied_share));
     format!(
@@ -130,12 +130,13 @@ mod tests {
 
     #[test]
     fn what_goes_at_once_stands_beside_what_goes_singly_by_the_middle_of_rounds() {
-        let single = OfDatagrams { cost: cost(4.0, 2.0), per_send: 1.0, per_read: 1.0, lost_share: 0.01 };
-        let of = |sender, receiver| {
-            let at_once = OfDatagrams { cost: cost(sender, receiver), per_send: 44.0, per_read: 22.0, lost_share: 0.0 };
+        let single = DatagramCosts { cost: cost(4.0, 2.0), per_send: 1.0, per_read: 1.0, lost_share: 0.01 };
+        let pair_of_runs = |sender, receiver| {
+            let at_once =
+                DatagramCosts { cost: cost(sender, receiver), per_send: 44.0, per_read: 22.0, lost_share: 0.0 };
             [at_once, single]
         };
-        let text = table_of_datagrams(&[of(1.0, 0.5), of(0.8, 1.0), of(2.0, 0.2)]);
+        let text = table_of_datagrams(&[pair_of_runs(1.0, 0.5), pair_of_runs(0.8, 1.0), pair_of_runs(2.0, 0.2)]);
         for part in [
             "| 1Gb/s, 44.0 a send and 22.0 a read | sender | 1.000 | 4.000 | 0.250 (0.200 to 0.500) |",
             "| receiver | 0.500 | 2.000 | 0.250 (0.100 to 0.500) |",
@@ -147,10 +148,10 @@ mod tests {
 
     #[test]
     fn what_was_copied_all_the_same_is_stated() {
-        let of = |copied_share| {
-            [OfSends { cost: cost(1.2, 0.3), copied_share }, OfSends { cost: cost(1.0, 0.3), copied_share: 1.0 }]
+        let pair_of_runs = |copied_share| {
+            [SendCosts { cost: cost(1.2, 0.3), copied_share }, SendCosts { cost: cost(1.0, 0.3), copied_share: 1.0 }]
         };
-        let text = table_of_sends(&[of(1.0), of(1.0), of(0.5)]);
+        let text = table_of_sends(&[pair_of_runs(1.0), pair_of_runs(1.0), pair_of_runs(0.5)]);
         assert!(text.contains("| TCP, 1 stream | sender | 1.200 | 1.000 | 1.200 (1.200 to 1.200) |"), "{text}");
         assert!(text.contains("The kernel copied 100.0 % of them"), "{text}");
     }

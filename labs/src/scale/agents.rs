@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use linerate_fleet::agent::{Agent, Deed};
-use linerate_fleet::loading::{DrivenEnd, LoadSaid, OrderUntil, PointOrder};
-use linerate_fleet::outlet::Outlet;
+use linerate_fleet::agent::{Agent, AgentAction};
+use linerate_fleet::load_protocol::{DrivenEnd, LoadMessage, OrderUntil, PointOrder};
+use linerate_fleet::outgoing_queue::OutgoingQueue;
 use linerate_fleet::protocol::{AgentHello, FromAgent, PROTOCOL, frame};
 use linerate_record::fleet::Allowed;
 use linerate_record::run::StopReason;
@@ -100,11 +100,11 @@ impl Agents {
         let figures = Figures::new();
         let mut served =
             Served { agents: 0, lapsed: 0, intervals: 0, due: 0, bytes: 0, buckets_min: figures.buckets_min };
-        let (mut agents, mut next) = (BTreeMap::<usize, Pretended>::new(), 0);
+        let (mut agents, mut next) = (BTreeMap::<usize, SimulatedAgent>::new(), 0);
         while !stop.load(Ordering::Relaxed) && (served.agents < self.count || !agents.is_empty()) {
             for _ in 0..ACCEPTED_MAX {
                 let Some(pipes) = self.accept()? else { break };
-                agents.insert(served.agents, Pretended::new(served.agents, pipes, time));
+                agents.insert(served.agents, SimulatedAgent::new(served.agents, pipes, time));
                 served.agents += 1;
             }
             let turn = Instant::now();
@@ -172,11 +172,11 @@ impl Time {
 struct Driving {
     order: PointOrder,
     begins: Option<Duration>,
-    told: u64,
+    reported: u64,
 }
 
 /// One agent.
-struct Pretended {
+struct SimulatedAgent {
     number: usize,
     time: Time,
     input: File,
@@ -184,7 +184,7 @@ struct Pretended {
     /// Held while the agent lives: its bridge ends with it.
     _bridge: UnixStream,
     agent: Agent,
-    outlet: Outlet,
+    outlet: OutgoingQueue,
     unsent: Vec<u8>,
     loads: bool,
     driving: Option<Driving>,
@@ -192,8 +192,8 @@ struct Pretended {
     read_each: Duration,
 }
 
-impl Pretended {
-    fn new(number: usize, (input, output, bridge): (File, File, UnixStream), time: Time) -> Pretended {
+impl SimulatedAgent {
+    fn new(number: usize, (input, output, bridge): (File, File, UnixStream), time: Time) -> SimulatedAgent {
         let hello = AgentHello {
             protocol: PROTOCOL,
             linerate: env!("CARGO_PKG_VERSION").to_owned(),
@@ -205,14 +205,14 @@ impl Pretended {
         };
         let now = time.since();
         let agent = Agent::new(hello, now);
-        Pretended {
+        SimulatedAgent {
             number,
             time,
             input,
             output,
             _bridge: bridge,
             agent,
-            outlet: Outlet::default(),
+            outlet: OutgoingQueue::default(),
             unsent: Vec::new(),
             loads: false,
             driving: None,
@@ -256,39 +256,39 @@ impl Pretended {
         };
         for deed in deeds {
             match deed {
-                Deed::Say(bytes) => self.unsent.extend_from_slice(&bytes),
-                Deed::Load(order) => {
+                AgentAction::Say(bytes) => self.unsent.extend_from_slice(&bytes),
+                AgentAction::Load(order) => {
                     self.loads = true;
                     self.read_each = Duration::from_secs((order.expected_ms / 1_000).div_ceil(READINGS_MAX).max(1));
                     // Machines are not read at one instant.
                     self.read_at = now + self.read_each * u32::try_from(self.number % 100).unwrap_or(0) / 100;
-                    self.say(LoadSaid::Loaded { zero_ns: self.time.unix_ns, threads: 8 });
+                    self.say(LoadMessage::Loaded { zero_ns: self.time.unix_ns, threads: 8 });
                 }
-                Deed::Point(order) => {
-                    self.say(LoadSaid::Ready { point: order.point });
-                    self.driving = Some(Driving { order: *order, begins: None, told: 0 });
+                AgentAction::Point(order) => {
+                    self.say(LoadMessage::Ready { point: order.point });
+                    self.driving = Some(Driving { order: *order, begins: None, reported: 0 });
                 }
-                Deed::Start(at_ns) => {
+                AgentAction::Start(at_ns) => {
                     if let Some(driving) = &mut self.driving {
                         self.outlet.begin(driving.order.point, now);
                         let since_ns = u64::try_from(at_ns - self.time.unix_ns).unwrap_or(0);
                         driving.begins = Some(Duration::from_nanos(since_ns));
                     }
                 }
-                Deed::Stop(reason) => self.end(reason),
-                Deed::End(_) => return Ok(true),
-                Deed::ReadMachine
-                | Deed::Watch(_)
-                | Deed::EndWatch
-                | Deed::Net(_)
-                | Deed::NetRound(_)
-                | Deed::Change(_) => {}
+                AgentAction::Stop(reason) => self.end(reason),
+                AgentAction::End(_) => return Ok(true),
+                AgentAction::ReadMachine
+                | AgentAction::Watch(_)
+                | AgentAction::EndWatch
+                | AgentAction::Net(_)
+                | AgentAction::NetRound(_)
+                | AgentAction::Change(_) => {}
             }
         }
         if self.agent.has_lapsed(now) { Err(()) } else { Ok(false) }
     }
 
-    fn say(&mut self, said: LoadSaid) {
+    fn say(&mut self, said: LoadMessage) {
         if let Ok(bytes) = frame(&FromAgent::Load(Box::new(said))) {
             self.unsent.extend_from_slice(&bytes);
         }
@@ -311,14 +311,14 @@ impl Pretended {
             u64::try_from(begins.as_millis()).unwrap_or(0) + number * driving.order.interval_ns / 1_000_000
         };
         let now_ms = u64::try_from(now.as_millis()).unwrap_or(0);
-        if driving.told < all && now_ms >= at_ms(driving.told + 1) {
-            let number = driving.told;
+        if driving.reported < all && now_ms >= at_ms(driving.reported + 1) {
+            let number = driving.reported;
             let interval = figures.interval(self.number, number, (at_ms(number), at_ms(number + 1)));
-            driving.told += 1;
+            driving.reported += 1;
             self.outlet.interval(interval, driving.order.is_recorded);
             served.intervals += u64::from(driving.order.is_recorded);
         }
-        if driving.told >= all {
+        if driving.reported >= all {
             served.due += if driving.order.is_recorded { all } else { 0 };
             self.end(StopReason::Duration);
         }
@@ -343,7 +343,7 @@ impl Pretended {
             bytes: written << 20,
             errors: BTreeMap::new(),
             merged: 0,
-            beside: Vec::new(),
+            alongside: Vec::new(),
             in_flight: None,
         });
     }

@@ -91,12 +91,12 @@ impl Coordinator {
             }
             thread::sleep(EVERY);
         };
-        let told = fs::read_to_string(&self.said)?;
+        let reported = fs::read_to_string(&self.said)?;
         // A run of figures that are made up has findings.
         if status.code().is_none_or(|code| code > 1) {
-            return Err(format!("linerate ended with {status}: {told}").into());
+            return Err(format!("linerate ended with {status}: {reported}").into());
         }
-        Ok((samples, told))
+        Ok((samples, reported))
     }
 
     fn sample(&self, pid: u32) -> Option<Sample> {

@@ -47,10 +47,10 @@ impl Figures {
     pub(super) fn interval(&self, agent: usize, number: u64, (from_ms, to_ms): (u64, u64)) -> Interval {
         let rows = OPERATIONS.into_iter().enumerate().map(|(place, op)| {
             let variant = agent + place + usize::try_from(number).unwrap_or(0);
-            let of = |more: usize| self.histograms[(variant + more) % VARIANTS].clone();
+            let histogram_at = |more: usize| self.histograms[(variant + more) % VARIANTS].clone();
             let bytes = if matches!(op, Op::Get | Op::Put) { self.requests << 20 } else { 0 };
             let moved_bytes = i64::try_from(bytes).unwrap_or(0);
-            let row = IntervalRow::with(0, op, of(0), of(1));
+            let row = IntervalRow::with(0, op, histogram_at(0), histogram_at(1));
             IntervalRow { requests: self.requests, bytes, moved_bytes, ..row }
         });
         Interval {

@@ -77,7 +77,7 @@ struct Point {
     from_ns: i64,
     interval_ns: i64,
     all: u64,
-    told: u64,
+    reported: u64,
     is_recorded: bool,
 }
 
@@ -163,7 +163,7 @@ impl Agent {
             from_ns: at_ns,
             interval_ns: order["interval_ns"].as_i64().unwrap_or(i64::MAX),
             all: order["until"]["intervals"].as_u64().unwrap_or(0),
-            told: 0,
+            reported: 0,
             is_recorded: order["is_recorded"] == true,
         });
         Ok(())
@@ -186,14 +186,14 @@ impl Agent {
         }
         let mut wait = READ_EACH;
         if let Some(point) = &mut self.point {
-            while point.told < point.all && now_ns >= point.end_ns(point.told) {
+            while point.reported < point.all && now_ns >= point.end_ns(point.reported) {
                 point.tell(self.zero_ns, &self.encoded)?;
-                point.told += 1;
+                point.reported += 1;
             }
-            let next_ns = u64::try_from(point.end_ns(point.told) - now_ns).unwrap_or(0);
+            let next_ns = u64::try_from(point.end_ns(point.reported) - now_ns).unwrap_or(0);
             wait = wait.min(Duration::from_nanos(next_ns));
         }
-        if self.point.as_ref().is_some_and(|point| point.told == point.all) {
+        if self.point.as_ref().is_some_and(|point| point.reported == point.all) {
             self.point = None;
             self.end(&"duration".into(), 0, 0)?;
         }
@@ -209,7 +209,7 @@ impl Point {
 
     fn tell(&self, zero_ns: i64, encoded: &str) -> io::Result<()> {
         let ms = |ns: i64| (ns - zero_ns) / 1_000_000;
-        let (to_ms, from_ms) = (ms(self.end_ns(self.told)), ms(self.end_ns(self.told) - self.interval_ns));
+        let (to_ms, from_ms) = (ms(self.end_ns(self.reported)), ms(self.end_ns(self.reported) - self.interval_ns));
         let bytes = REQUESTS * BYTES;
         let counts = |op| {
             let moved = if ["get", "put"].contains(&op) { bytes } else { 0 };
@@ -218,7 +218,7 @@ impl Point {
         let pulse: Vec<Value> = OPS.into_iter().map(counts).collect();
         let length_ms = to_ms - from_ms;
         say(&json!({"load": {"pulse": {
-            "point": self.number, "first": self.told, "count": 1, "length_ms": length_ms, "rows": pulse,
+            "point": self.number, "first": self.reported, "count": 1, "length_ms": length_ms, "rows": pulse,
         }}}))?;
         if !self.is_recorded {
             return Ok(());

@@ -2,8 +2,8 @@
 //! histograms merge exactly. What is read of one machine stays with its client: each is looked at by itself, one after
 //! the other, and leaves rows and findings in the run's view.
 
-mod full;
-mod named;
+mod client_findings;
+mod common_time;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,11 +12,11 @@ use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::histogram::{DecodeError, add_encoded};
 use linerate_record::reading::Reading;
 use linerate_record::run::{
-    Client, Interval, LoadRequest, Manifest, PointBegin, PointLine, PointSpec, in_a_row, side_by_side, summed,
+    Client, Interval, LoadRequest, Manifest, PointBegin, PointLine, PointSpec, in_sequence, side_by_side, summed,
 };
 
-use self::full::{FullLoad, full_load};
-pub(crate) use self::named::lost_clients;
+pub(crate) use self::client_findings::lost_clients;
+use self::common_time::{FullLoad, full_load};
 use super::{Figures, begins, finished, rule};
 use crate::records::Records;
 use crate::steady;
@@ -24,7 +24,7 @@ use crate::view::{
     Bottleneck, ClientCeiling, ClientFigures, ClientFull, ClientNic, ClientSpread, MachineSample, Measure, Point,
     Series, SeriesLimit, View,
 };
-use crate::{counters, limits};
+use crate::{bottlenecks, counters};
 
 /// What is told of one machine, or of one process on it: of each client by itself.
 const OF_A_CLIENT: [FindingKind; 12] = [
@@ -43,7 +43,7 @@ const OF_A_CLIENT: [FindingKind; 12] = [
 ];
 
 /// The records of all clients as those of one.
-pub(super) struct Together<'a> {
+pub(super) struct ClientSum<'a> {
     /// Intervals added up, those of warm-ups flagged where a client had not come to its level yet.
     pub(super) records: Cow<'a, Records>,
     /// By how many clients the figures of each point are; empty with one client.
@@ -62,10 +62,10 @@ pub fn together(records: &Records) -> Result<Cow<'_, Records>, DecodeError> {
     Ok(added_up(records)?.records)
 }
 
-pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
+pub(super) fn added_up(records: &Records) -> Result<ClientSum<'_>, DecodeError> {
     let clients = records.manifest.clients.len();
     if clients < 2 {
-        return Ok(Together { records: Cow::Borrowed(records), driven_by: BTreeMap::new(), parts: Vec::new() });
+        return Ok(ClientSum { records: Cow::Borrowed(records), driven_by: BTreeMap::new(), parts: Vec::new() });
     }
     let (mut intervals, mut driven_by, mut parts) = (Vec::new(), BTreeMap::new(), vec![Vec::new(); clients]);
     for (number, places) in by_point(records) {
@@ -96,19 +96,19 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
         points: records
             .points
             .iter()
-            .map(|line| due_of(records, line, |begin| driven_by.get(&begin.point).copied()))
+            .map(|line| with_due_rate(records, line, |begin| driven_by.get(&begin.point).copied()))
             .collect(),
         intervals,
         readings: Vec::new(),
         canary: records.canary.clone(),
         findings: records.findings.clone(),
     };
-    Ok(Together { records: Cow::Owned(records), driven_by, parts })
+    Ok(ClientSum { records: Cow::Owned(records), driven_by, parts })
 }
 
 /// A line of `points.jsonl` with the rate that was due from those of its clients that count, `counted` of each point,
 /// and the requests that these kept in flight: all that began to drive it shared both evenly.
-fn due_of(records: &Records, line: &PointLine, counted: impl Fn(&PointBegin) -> Option<u32>) -> PointLine {
+fn with_due_rate(records: &Records, line: &PointLine, counted: impl Fn(&PointBegin) -> Option<u32>) -> PointLine {
     let PointLine::Begin(begin) = line else { return line.clone() };
     let Some(counted) = counted(begin).filter(|&counted| counted > 0) else { return line.clone() };
     let begun = match &records.manifest.load {
@@ -116,7 +116,7 @@ fn due_of(records: &Records, line: &PointLine, counted: impl Fn(&PointBegin) -> 
         Some(load) if begin.spec.rate_per_s.is_some() => begin.spec.concurrency / load.levels.highest().max(1),
         _ => {
             let of_point = records.intervals.iter().filter(|interval| interval.point == begin.point);
-            let lost = super::end_of(records, begin.point).map_or(&[][..], |end| &end.lost);
+            let lost = super::point_end(records, begin.point).map_or(&[][..], |end| &end.lost);
             let begun = of_point.map(|interval| interval.client).chain(lost.iter().map(|lost| lost.client));
             begun.collect::<BTreeSet<_>>().len() as u32
         }
@@ -128,7 +128,7 @@ fn due_of(records: &Records, line: &PointLine, counted: impl Fn(&PointBegin) -> 
     PointLine::Begin(PointBegin { spec, ..begin.clone() })
 }
 
-impl Together<'_> {
+impl ClientSum<'_> {
     /// By how many clients the figures of a point are; `None` where there was one.
     pub(super) fn driven_by(&self, point: u32) -> Option<u32> {
         self.driven_by.get(&point).copied()
@@ -180,7 +180,7 @@ pub(super) struct ClientPart {
 /// They are looked at one after the other: only one at a time has records of its own.
 pub(super) fn parts(
     all: &Records,
-    together: &Together<'_>,
+    together: &ClientSum<'_>,
     flagged: &[Interval],
     series: &[Series],
 ) -> Result<Vec<ClientPart>, DecodeError> {
@@ -201,7 +201,7 @@ pub(super) fn parts(
 /// The records of one client as a run of its own, with warm-ups flagged. Of its hosts, which nothing of one machine is
 /// about, all rows are one.
 fn of_client(
-    (all, together): (&Records, &Together<'_>),
+    (all, together): (&Records, &ClientSum<'_>),
     client: &Client,
     own: &[(usize, Vec<usize>)],
     flagged: &[Interval],
@@ -209,12 +209,12 @@ fn of_client(
 ) -> Result<Records, DecodeError> {
     let number = all.manifest.clients.iter().position(|one| one.name == client.name).unwrap_or(0);
     // What was asked of all is complete or not for all.
-    let asked = LoadRequest {
+    let requested = LoadRequest {
         points: Vec::new(),
         search: None,
         rate_search: None,
         threads: client.threads,
-        ..all.manifest.asked.clone()
+        ..all.manifest.requested.clone()
     };
     // Its points of a closed loop are found by the concurrency of all.
     let counted = |begin: &PointBegin| match begin.spec.rate_per_s {
@@ -223,14 +223,14 @@ fn of_client(
     };
     let interval = |(place, own): &(usize, Vec<usize>)| {
         let same: Vec<&Interval> = own.iter().map(|&at| &all.intervals[at]).collect();
-        let mut sum = Interval { client: 0, ..in_a_row(&same)? };
+        let mut sum = Interval { client: 0, ..in_sequence(&same)? };
         sum.rows.iter_mut().for_each(|row| row.host = 0);
         let rows = summed(&sum.rows, add_encoded)?.into_iter().map(|row| row.encoded()).collect();
         Ok(Interval { rows, warmup: flagged[*place].warmup, ..sum })
     };
     Ok(Records {
-        manifest: Manifest { asked, clients: vec![client.clone()], ..all.manifest.clone() },
-        points: all.points.iter().map(|line| of_one(due_of(all, line, counted), number)).collect(),
+        manifest: Manifest { requested, clients: vec![client.clone()], ..all.manifest.clone() },
+        points: all.points.iter().map(|line| of_one(with_due_rate(all, line, counted), number)).collect(),
         intervals: own.iter().map(interval).collect::<Result<_, DecodeError>>()?,
         readings: readings.iter().map(|&reading| Reading { client: 0, ..reading.clone() }).collect(),
         canary: Vec::new(),
@@ -250,7 +250,7 @@ fn of_one(mut line: PointLine, client: usize) -> PointLine {
 }
 
 fn part(client: &Client, own: &Records, series: &[Series]) -> Result<ClientPart, DecodeError> {
-    let view = finished(own, Figures::of(own, |_| None)?, &[])?;
+    let view = finished(own, Figures::from_records(own, |_| None)?, &[])?;
     let samples = counters::samples(&own.readings);
     let ceilings = || view.ceilings.iter().flat_map(|c| std::iter::once(&c.point).chain(&c.plain));
     let points = view.series.iter().flat_map(|series| &series.points).chain(ceilings());
@@ -278,7 +278,8 @@ fn figures(client: &Client, point: &Point, own: &Records, samples: &[MachineSamp
     let visits: Vec<&Interval> = own.intervals.iter().filter(|i| i.point == point.point).collect();
     let inside = counters::samples_of(samples, &visits);
     let throughput = if point.moved_bytes > 0 { &point.bytes_per_s } else { &point.requests_per_s };
-    let mean = |of: fn(&MachineSample) -> f64| inside.iter().map(|s| of(s)).sum::<f64>() / inside.len() as f64;
+    let mean =
+        |extract: fn(&MachineSample) -> f64| inside.iter().map(|s| extract(s)).sum::<f64>() / inside.len() as f64;
     // As in the row of all: from when requests were due, where they were.
     let (ttfb, total) = match &point.open {
         Some(open) => (&open.ttfb_intended, &open.total_intended),
@@ -331,9 +332,9 @@ fn own_limit(series: &Series, view: &View, own: &Records, samples: &[MachineSamp
         measure: series.measure,
         points: own_series.visits_of(best).cloned().collect(),
         pooled: own_series.pooled.iter().filter(|p| p.concurrency == best.concurrency).cloned().collect(),
-        ..Series::of(&series.workload, &series.size, series.clients)
+        ..Series::empty(&series.workload, &series.size, series.clients)
     };
-    let limit = limits::find(&alone, view.ceiling_of(&alone).as_deref(), own, samples)?;
+    let limit = bottlenecks::find(&alone, view.ceiling_of(&alone).as_deref(), own, samples)?;
     let is_own =
         matches!(limit.bound, Bottleneck::Client | Bottleneck::Disturbed | Bottleneck::Machine | Bottleneck::Nic);
     is_own.then_some(limit)
@@ -347,8 +348,8 @@ pub(super) fn limit(
     series: &Series,
     parts: &[ClientPart],
 ) -> Option<SeriesLimit> {
-    let asked_for = [Bottleneck::AskedRate, Bottleneck::RateCap, Bottleneck::Rests];
-    if of_all.as_ref().is_some_and(|limit| asked_for.contains(&limit.bound)) {
+    let requested_for = [Bottleneck::RequestedRate, Bottleneck::RateCap, Bottleneck::Backoff];
+    if of_all.as_ref().is_some_and(|limit| requested_for.contains(&limit.bound)) {
         return of_all;
     }
     let bound: Vec<(&str, &SeriesLimit)> =
@@ -356,7 +357,7 @@ pub(super) fn limit(
     let driving = series.best_point().map_or(0, |best| best.clients.len());
     let Some((name, first)) = bound.first().copied().filter(|_| 2 * bound.len() >= driving) else { return of_all };
     let claim = match bound.len() {
-        1 => named::of_client(name, &first.claim),
+        1 => client_findings::of_client(name, &first.claim),
         many => {
             format!("{many} of {driving} clients are the bottleneck themselves: at the first, {name}, {}", first.claim)
         }
@@ -388,32 +389,32 @@ pub(super) fn add_rows(series: &mut [Series], ceilings: &mut [ClientCeiling], pa
         }
         for point in one.points.iter_mut().chain(of_pooled) {
             shares(point, measure);
-            beside_ceiling(&mut point.clients, ceiling.as_deref(), measure);
+            alongside_ceiling(&mut point.clients, ceiling.as_deref(), measure);
         }
     }
 }
 
 /// What each gave of all, and how far they are apart.
 fn shares(point: &mut Point, measure: Measure) {
-    point.client_spread = ClientSpread::of(&point.clients, measure);
+    point.client_spread = ClientSpread::new(&point.clients, measure);
     let rows = &mut point.clients;
     let all: f64 = rows.iter().map(|row| row.throughput(measure)).sum();
     rows.iter_mut().filter(|_| all > 0.0).for_each(|row| row.share = row.throughput(measure) / all);
 }
 
 /// What each drove as a share of its ceiling, and what of it was full.
-fn beside_ceiling(rows: &mut [ClientFigures], ceiling: Option<&ClientCeiling>, measure: Measure) {
+fn alongside_ceiling(rows: &mut [ClientFigures], ceiling: Option<&ClientCeiling>, measure: Measure) {
     for row in rows {
         let of_row = |c: &ClientCeiling| {
             c.point.clients.iter().find(|own| own.client == row.client).map(|own| own.throughput(measure))
         };
         let own = ceiling.and_then(of_row).filter(|&own| own > 0.0);
         row.ceiling_share = own.map(|own| row.throughput(measure) / own);
-        row.full = if row.busy.is_some_and(|busy| busy >= limits::THREAD_FULL) {
+        row.full = if row.busy.is_some_and(|busy| busy >= bottlenecks::THREAD_FULL) {
             Some(ClientFull::Threads)
-        } else if row.nic.as_ref().and_then(|nic| nic.utilisation).is_some_and(|of| of >= limits::NIC_FULL) {
+        } else if row.nic.as_ref().and_then(|nic| nic.utilisation).is_some_and(|of| of >= bottlenecks::NIC_FULL) {
             Some(ClientFull::Nic)
-        } else if row.ceiling_share.is_some_and(|share| share >= limits::CEILING_NEAR) {
+        } else if row.ceiling_share.is_some_and(|share| share >= bottlenecks::CEILING_NEAR) {
             Some(ClientFull::NullTarget)
         } else {
             None
@@ -428,11 +429,11 @@ pub(super) fn add_findings(view: &mut View, all: &Records, parts: Vec<ClientPart
     }
     view.run.clients = all.manifest.clients.clone();
     // What was told during the run is of who drove it, and is true of no client.
-    let is_told = |finding: &Finding| all.findings.contains(finding) || finding.kind == FindingKind::NicBound;
-    view.findings.retain(|finding| !OF_A_CLIENT.contains(&finding.kind) || is_told(finding));
+    let is_reported = |finding: &Finding| all.findings.contains(finding) || finding.kind == FindingKind::NicBound;
+    view.findings.retain(|finding| !OF_A_CLIENT.contains(&finding.kind) || is_reported(finding));
     let of_machines = parts.into_iter().flat_map(|part| part.findings.into_iter().map(move |f| (part.name.clone(), f)));
-    view.findings.extend(named::grouped(of_machines.collect()));
-    let more = [named::missing(all), named::slow(view), named::full(view)].concat();
+    view.findings.extend(client_findings::grouped(of_machines.collect()));
+    let more = [client_findings::missing(all), client_findings::slow(view), client_findings::full(view)].concat();
     view.findings.extend(more);
     crate::findings::sort(&mut view.findings);
 }

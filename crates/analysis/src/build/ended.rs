@@ -2,9 +2,9 @@
 
 use linerate_record::histogram::{self, DecodeError, Latencies, add_encoded};
 use linerate_record::load::Workload;
-use linerate_record::run::{InFlightRow, Interval, IntervalRow, LoadRequest, Op, PointBegin, StopReason, Worded};
+use linerate_record::run::{InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, StopReason};
 
-use super::end_of;
+use super::point_end;
 use crate::estimate::Estimate;
 use crate::records::Records;
 use crate::view::Unended;
@@ -32,19 +32,19 @@ pub(super) fn of_point(
     sum: &IntervalRow<Latencies>,
     seconds: f64,
 ) -> Ended {
-    let asked = &records.manifest.asked;
+    let requested = &records.manifest.requested;
     let ended = sum.requests + sum.errors.values().sum::<u64>();
     let mut points: Vec<u32> = measured.iter().map(|interval| interval.point).collect();
     points.dedup();
-    let ends = || points.iter().filter_map(|point| end_of(records, *point));
+    let ends = || points.iter().filter_map(|point| point_end(records, *point));
     // Where all objects were asked for, nothing was in flight when the point ended.
     let is_exhausted = ends().any(|end| end.ended == StopReason::ObjectsExhausted);
-    let slots = in_flight(begin, measured, asked).filter(|_| !is_exhausted);
+    let slots = in_flight(begin, measured, requested).filter(|_| !is_exhausted);
     let rows: Vec<InFlightRow> = ends().flat_map(|end| end.in_flight.iter().flatten()).cloned().collect();
     let open: u64 = rows.iter().filter(|row| !row.op.is_detail()).map(|row| row.open).sum();
     let without = sum.moved_bytes.max(0) as f64 / seconds;
     let with = (sum.moved_bytes + sum.open_bytes).max(0) as f64 / seconds;
-    let is_wide = with - without > asked.precision.unwrap_or(WIDTH_MAX) * with;
+    let is_wide = with - without > requested.precision.unwrap_or(WIDTH_MAX) * with;
     let unended = Unended { requests: open, moved_bytes: sum.open_bytes, bytes_per_s: with, is_wide };
     Ended {
         too_few: slots.is_some_and(|slots| ended < slots),
@@ -91,13 +91,13 @@ pub(super) fn rate(sum: &IntervalRow<Latencies>, seconds: f64) -> f64 {
 /// The most requests that were in flight at a time. In an open loop that is what intervals say, and its concurrency only
 /// a bound; where requests waited for `--max-rate`, nothing tells. Of uploads whose parts go out together, fewer are
 /// under way than requests.
-fn in_flight(begin: &PointBegin, measured: &[&Interval], asked: &LoadRequest) -> Option<u64> {
+fn in_flight(begin: &PointBegin, measured: &[&Interval], requested: &LoadRequest) -> Option<u64> {
     if begin.spec.rate_per_s.is_some() {
         return measured.iter().filter_map(|i| Some(u64::from(i.open.as_ref()?.in_flight))).max();
     }
     let slots = u64::from(begin.spec.concurrency);
-    let together = u64::from(asked.part_concurrent.unwrap_or(1).max(1));
-    let of_uploads = |workload: &Worded<Workload>| workload.known().is_some_and(|all| all.has(Op::Multipart));
+    let together = u64::from(requested.part_concurrent.unwrap_or(1).max(1));
+    let of_uploads = |workload: &MaybeKnown<Workload>| workload.known().is_some_and(|all| all.has(Op::Multipart));
     let slots = if of_uploads(&begin.spec.workload) { slots.div_ceil(together) } else { slots };
     measured.iter().all(|i| i.waiting_for_cap == 0).then_some(slots)
 }

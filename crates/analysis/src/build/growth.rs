@@ -15,8 +15,8 @@ pub(super) fn growth(series: &[Series], seed: u64) -> Vec<Growth> {
         if series[..place].iter().any(is_alike) {
             continue;
         }
-        let of: Vec<&Series> = series.iter().filter(|s| is_alike(s) && s.clients.is_some()).collect();
-        all.extend(of_series(&of, seed));
+        let matching_series: Vec<&Series> = series.iter().filter(|s| is_alike(s) && s.clients.is_some()).collect();
+        all.extend(of_series(&matching_series, seed));
     }
     all
 }

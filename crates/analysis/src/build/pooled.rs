@@ -4,7 +4,7 @@ use linerate_record::histogram::DecodeError;
 use linerate_record::run::{Interval, PointBegin};
 
 use super::point;
-use crate::limits;
+use crate::bottlenecks;
 use crate::records::Records;
 use crate::view::{MachineSample, Measure, Point, Series};
 
@@ -33,7 +33,7 @@ pub(super) fn pooled(
             warmup_ms: visits.iter().map(|visit| visit.warmup_ms).sum(),
             bytes_per_s,
             requests_per_s,
-            machine_busy: limits::machine_busy(samples, &intervals),
+            machine_busy: bottlenecks::machine_busy(samples, &intervals),
             driven_by: nearest.driven_by,
             too_few_ended: visits.iter().any(|visit| visit.too_few_ended),
             ..figures

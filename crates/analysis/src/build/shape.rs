@@ -65,7 +65,7 @@ pub(super) fn usl_scaling(points: &[UslPoint], seed: u64) -> Option<UslScaling> 
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::Worded;
+    use linerate_record::run::MaybeKnown;
 
     use super::*;
     use crate::build::tests::point;
@@ -80,7 +80,7 @@ mod tests {
         };
         Series {
             points: curve.iter().map(with_error).collect(),
-            ..Series::of(&Worded::read("get"), &Worded::read("1MiB"), None)
+            ..Series::empty(&MaybeKnown::read("get"), &MaybeKnown::read("1MiB"), None)
         }
     }
 

@@ -11,11 +11,11 @@ use crate::view::Latency;
 pub(super) fn with_tails<'a>(
     latencies: &Latencies,
     measured: &[&'a Interval],
-    of: fn(&'a IntervalRow) -> Option<&'a EncodedHistogram>,
+    extract: fn(&'a IntervalRow) -> Option<&'a EncodedHistogram>,
 ) -> Result<Latency, DecodeError> {
     let one = |interval: &&'a Interval| -> Result<Latencies, DecodeError> {
         let mut sum = histogram::empty();
-        interval.whole_rows().filter_map(of).try_for_each(|encoded| histogram::add_encoded(&mut sum, encoded))?;
+        interval.whole_rows().filter_map(extract).try_for_each(|encoded| histogram::add_encoded(&mut sum, encoded))?;
         Ok(sum)
     };
     let [p99_95_ns, p999_95_ns] = quantile::intervals_95(latencies, measured.iter().map(one), [0.99, 0.999])?;

@@ -7,8 +7,8 @@ use linerate_record::histogram::{self, EncodedHistogram};
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::reading::{CpuTimes, NicCounters, Reading};
 use linerate_record::run::{
-    Client, Interval, IntervalRow, LoadRequest, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose,
-    SCHEMA, SearchSpec, Searched, SeriesSpec, StopReason, Target, Worded,
+    Client, Interval, IntervalRow, LoadRequest, Manifest, MaybeKnown, Op, PointBegin, PointEnd, PointLine, PointSpec,
+    Purpose, SCHEMA, SearchSpec, Searched, SeriesSpec, StopReason, Target,
 };
 
 use super::*;
@@ -78,8 +78,8 @@ pub(crate) fn interval() -> Interval {
 /// per interval.
 pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
     let spec = |concurrency| PointSpec {
-        workload: Worded::read("get"),
-        size: Worded::read("1MiB"),
+        workload: MaybeKnown::read("get"),
+        size: MaybeKnown::read("1MiB"),
         concurrency,
         rate_per_s: None,
         clients: None,
@@ -95,12 +95,12 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             load: None,
             resolved: None,
             site: None,
-            asked: asked(concurrencies.iter().map(|&c| spec(c)).collect()),
+            requested: requested(concurrencies.iter().map(|&c| spec(c)).collect()),
             target: Target {
-                kind: Worded::read("s3"),
+                kind: MaybeKnown::read("s3"),
                 hosts: vec!["a:9000".into(), "b:9000".into()],
                 server: None,
-                lookup: Worded::read("path"),
+                lookup: MaybeKnown::read("path"),
                 region: "us-east-1".into(),
                 on_this_machine: false,
                 bucket_made: false,
@@ -146,7 +146,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             ended: StopReason::Duration,
             connections: 2,
             warmup_ms: Some(100),
-            beside: None,
+            alongside: None,
             in_flight: None,
             lost: Vec::new(),
         };
@@ -155,7 +155,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
     records
 }
 
-pub(crate) fn asked(points: Vec<PointSpec>) -> LoadRequest {
+pub(crate) fn requested(points: Vec<PointSpec>) -> LoadRequest {
     LoadRequest {
         points,
         search: None,
@@ -166,11 +166,11 @@ pub(crate) fn asked(points: Vec<PointSpec>) -> LoadRequest {
         objects: 10,
         bucket: "b".into(),
         prefix: String::new(),
-        payload: Worded::read("signed"),
+        payload: MaybeKnown::read("signed"),
         part_bytes: None,
         part_concurrent: None,
         write: None,
-        unique: Worded::read("tail"),
+        unique: MaybeKnown::read("tail"),
         verify: false,
         range_bytes: None,
         max_rate: None,
@@ -181,7 +181,7 @@ pub(crate) fn asked(points: Vec<PointSpec>) -> LoadRequest {
         canary_per_s: None,
         retries: 0,
         error_limit: None,
-        host_select: Worded::read("round-robin"),
+        host_select: MaybeKnown::read("round-robin"),
         sources: Vec::new(),
         noclear: false,
         list_existing: false,
@@ -221,7 +221,7 @@ fn figures_leave_the_warm_up_out_and_add_up_over_hosts() {
 fn a_series_of_gets_says_which_range_each_reads() {
     let mut records = records(&[1, 2], |_| 3);
     assert_eq!(build(&records).unwrap().series[0].range_bytes, None);
-    records.manifest.asked.range_bytes = Some(65_536);
+    records.manifest.requested.range_bytes = Some(65_536);
     for (workload, range) in [
         ("get", Some(65_536)),
         ("mixed get=45,put=55", Some(65_536)),
@@ -231,7 +231,7 @@ fn a_series_of_gets_says_which_range_each_reads() {
     ] {
         for line in &mut records.points {
             if let PointLine::Begin(begin) = line {
-                begin.spec.workload = Worded::read(workload);
+                begin.spec.workload = MaybeKnown::read(workload);
             }
         }
         assert_eq!(build(&records).unwrap().series[0].range_bytes, range, "{workload}");
@@ -329,9 +329,9 @@ fn a_ceiling_without_tls_stands_beside_the_one_over_it_and_bounds_nothing() {
 fn requests_that_wait_for_the_cap_name_it() {
     let mut records = records(&[1, 2], |_| 5);
     records.intervals.iter_mut().for_each(|i| i.waiting_for_cap = 1);
-    records.manifest.asked.max_rate = Some(Worded::read("100/s"));
+    records.manifest.requested.max_rate = Some(MaybeKnown::read("100/s"));
     assert_eq!(limit(&build(&records).unwrap()), Bottleneck::RateCap);
-    records.manifest.asked.max_rate = Some(Worded::read("1000/s"));
+    records.manifest.requested.max_rate = Some(MaybeKnown::read("1000/s"));
     assert_eq!(limit(&build(&records).unwrap()), Bottleneck::Target, "a cap ten times the rate bound nothing");
 }
 
@@ -347,7 +347,7 @@ fn a_curve_that_levels_off_at_the_cap_has_no_knee_of_the_target() {
             (of_rate * rate, waiting_for_cap, if is_capped { KneeOutcome::Capped } else { KneeOutcome::Found })
         })
     {
-        records.manifest.asked.max_rate = Some(Worded::read(&format!("{cap:.0}/s")));
+        records.manifest.requested.max_rate = Some(MaybeKnown::read(&format!("{cap:.0}/s")));
         records.intervals.iter_mut().for_each(|i| i.waiting_for_cap = waiting_for_cap);
         let view = build(&records).unwrap();
         let series = &view.series[0];
@@ -561,7 +561,7 @@ fn a_folder_of_schema_1_keeps_its_flagged_warm_up_out() {
 #[test]
 fn a_warm_up_that_is_found_is_cut_where_a_run_was_killed_too() {
     let mut records = records(&[4], |_| 5);
-    records.manifest.asked.warmup_ms = None;
+    records.manifest.requested.warmup_ms = None;
     let template = records.intervals[0].clone();
     let interval = |i: u64| {
         let mut one = Interval { from_ms: i * 100, to_ms: i * 100 + 100, ..template.clone() };
@@ -583,9 +583,9 @@ fn a_warm_up_that_is_found_is_cut_where_a_run_was_killed_too() {
 #[test]
 fn a_search_is_complete_when_every_series_says_so() {
     let mut records = records(&[1, 2], |_| 5);
-    let series = SeriesSpec { workload: Worded::read("get"), size: Worded::read("1MiB"), clients: None };
+    let series = SeriesSpec { workload: MaybeKnown::read("get"), size: MaybeKnown::read("1MiB"), clients: None };
     let search = SearchSpec { lowest: 1, highest: 64, series_ms: 9_000, series: vec![series.clone()] };
-    (records.manifest.asked.points, records.manifest.asked.search) = (Vec::new(), Some(search));
+    (records.manifest.requested.points, records.manifest.requested.search) = (Vec::new(), Some(search));
     assert!(!build(&records).unwrap().run.complete);
     records.points.push(PointLine::Searched(Searched { at_ms: 2_200, series }));
     let view = build(&records).unwrap();

@@ -3,7 +3,7 @@
 use linerate_record::histogram::{self, DecodeError};
 use linerate_record::run::{Interval, PointLine};
 
-use super::end_of;
+use super::point_end;
 use crate::records::Records;
 use crate::view::{LoadSample, MachineSample, Timeline, TimelineSpan};
 
@@ -33,7 +33,7 @@ fn spans(records: &Records) -> Vec<TimelineSpan> {
     begins
         .map(|begin| {
             let last = || records.intervals.iter().filter(|i| i.point == begin.point).map(|i| i.to_ms).max();
-            let to_ms = end_of(records, begin.point).map(|e| e.at_ms).or_else(last);
+            let to_ms = point_end(records, begin.point).map(|e| e.at_ms).or_else(last);
             TimelineSpan {
                 point: begin.point,
                 label: begin.spec.to_string(),

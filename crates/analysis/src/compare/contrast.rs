@@ -2,11 +2,11 @@
 
 use super::samples::{Figure, Figures};
 use super::{
-    ALPHA, CompareVerdict, ComparisonThreshold, Contrast, Metric, POWER, RUNS_MIN, RelativeChange, Scarce,
-    SeriesComparison, SideEstimate, TooLittle,
+    ALPHA, CompareVerdict, ComparisonThreshold, InsufficientData, Metric, MetricComparison, MissingData, POWER,
+    RUNS_MIN, RelativeChange, SeriesComparison, SideEstimate,
 };
 use crate::long_run::{Mean, VALUES_MIN};
-use crate::quantile::Shortage;
+use crate::quantile::InsufficientSamples;
 use crate::student;
 
 /// Variance of the logarithm of a figure below which nothing is resolved.
@@ -16,15 +16,16 @@ const RESOLUTION: f64 = 1e-12;
 const DOUBLING: f64 = 1.0;
 
 /// A metric of both arms; `None` where an arm has no such figure at all.
-pub(super) fn of(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<Contrast> {
-    let of = |side: &[Figures]| side.iter().filter_map(|figures| figures.of(metric)).collect::<Vec<Figure>>();
-    let (a, b) = (of(a), of(b));
+pub(super) fn compare_metric(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<MetricComparison> {
+    let figures_by_metric =
+        |side: &[Figures]| side.iter().filter_map(|figures| figures.by_metric(metric)).collect::<Vec<Figure>>();
+    let (a, b) = (figures_by_metric(a), figures_by_metric(b));
     if a.is_empty() || b.is_empty() {
         return None;
     }
     let ((log_a, spread_a), (log_b, spread_b)) = (over_runs(&a), over_runs(&b));
     let share = (log_b - log_a).exp_m1();
-    Some(Contrast {
+    Some(MetricComparison {
         metric,
         a: side(log_a, spread_a),
         b: side(log_b, spread_b),
@@ -37,22 +38,23 @@ pub(super) fn of(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<Contras
 }
 
 /// What there is too little of for a test, first of all runs; nothing where there is enough.
-fn lacks(a: &[Figure], b: &[Figure]) -> Option<TooLittle> {
-    let least = |side: &[Figure], of: fn(&Figure) -> u64| side.iter().map(of).min().unwrap_or(0);
+fn lacks(a: &[Figure], b: &[Figure]) -> Option<InsufficientData> {
+    let least = |side: &[Figure], extract: fn(&Figure) -> u64| side.iter().map(extract).min().unwrap_or(0);
     let (runs, shortages) = (RUNS_MIN as u64, || a.iter().chain(b).filter_map(|figure| figure.shortage));
     let requests = shortages().filter_map(|shortage| match shortage {
-        Shortage::Requests(needed) => Some(needed),
-        Shortage::Intervals => None,
+        InsufficientSamples::Requests(needed) => Some(needed),
+        InsufficientSamples::Intervals => None,
     });
     if a.len().min(b.len()) < RUNS_MIN {
-        return Some(TooLittle { of: Scarce::Runs, a: a.len() as u64, b: b.len() as u64, needed: runs });
+        return Some(InsufficientData { of: MissingData::Runs, a: a.len() as u64, b: b.len() as u64, needed: runs });
     }
-    let (of, each): (_, fn(&Figure) -> u64) = match shortages().any(|shortage| shortage == Shortage::Intervals) {
-        true => (Scarce::Intervals, |figure| figure.intervals),
-        false => (Scarce::Requests, |figure| figure.requests),
-    };
-    let needed = if of == Scarce::Intervals { Some(VALUES_MIN as u64) } else { requests.max() };
-    Some(TooLittle { of, a: least(a, each), b: least(b, each), needed: needed? })
+    let (of, each): (_, fn(&Figure) -> u64) =
+        match shortages().any(|shortage| shortage == InsufficientSamples::Intervals) {
+            true => (MissingData::Intervals, |figure| figure.intervals),
+            false => (MissingData::Requests, |figure| figure.requests),
+        };
+    let needed = if of == MissingData::Intervals { Some(VALUES_MIN as u64) } else { requests.max() };
+    Some(InsufficientData { of, a: least(a, each), b: least(b, each), needed: needed? })
 }
 
 /// The mean of runs' logarithms, with what it varies by where there are enough runs to say.
@@ -83,18 +85,18 @@ fn change(a: Mean, b: Mean) -> RelativeChange {
 }
 
 /// Corrects for the number of tests, and says what may be said. Returns that number.
-pub(super) fn judge(all: &mut [&mut Contrast]) -> u32 {
-    let mut tested: Vec<&mut Contrast> =
-        all.iter_mut().filter(|c| c.change.is_some()).map(|contrast| &mut **contrast).collect();
+pub(super) fn judge(all: &mut [&mut MetricComparison]) -> u32 {
+    let mut tested: Vec<&mut MetricComparison> =
+        all.iter_mut().filter(|c| c.change.is_some()).map(|metric_comparison| &mut **metric_comparison).collect();
     let tests = tested.len();
     let ps: Vec<f64> = tested.iter().filter_map(|c| c.change.map(|change| change.p)).collect();
     let corrected = holm(&ps);
     // What Holm asks of the first that is not called, and so of all after it.
     let called = corrected.iter().filter(|p| **p < ALPHA).count();
-    let asked = |rank: usize| ALPHA / (tests - rank.min(called)) as f64;
-    for (contrast, (p, p_holm)) in tested.iter_mut().zip(ps.iter().zip(&corrected)) {
-        let (share, log) = (contrast.share, contrast.share.ln_1p());
-        let Some(change) = &mut contrast.change else { continue };
+    let requested = |rank: usize| ALPHA / (tests - rank.min(called)) as f64;
+    for (metric_comparison, (p, p_holm)) in tested.iter_mut().zip(ps.iter().zip(&corrected)) {
+        let (share, log) = (metric_comparison.share, metric_comparison.share.ln_1p());
+        let Some(change) = &mut metric_comparison.change else { continue };
         change.p_holm = *p_holm;
         // The first step of Holm's procedure, which a lone difference has to pass.
         let level = 1.0 - ALPHA / (2.0 * tests as f64);
@@ -102,18 +104,19 @@ pub(super) fn judge(all: &mut [&mut Contrast]) -> u32 {
         change.detectable = (standard_errors * change.error).exp_m1();
         // The interval is at the level of the test, so that it holds no difference exactly where none is called.
         let rank = ps.iter().filter(|other| *other < p).count();
-        let half = student::quantile(1.0 - asked(rank) / 2.0, change.df) * change.error;
+        let half = student::quantile(1.0 - requested(rank) / 2.0, change.df) * change.error;
         (change.low_95, change.high_95) = ((log - half).exp_m1(), (log + half).exp_m1());
         change.too_unsteady = change.detectable >= DOUBLING;
         let is_called = *p_holm < ALPHA;
         let is_reported = !is_called && !change.too_unsteady && share.abs() < change.detectable;
         change.shown_from = is_reported.then_some(change.detectable);
-        contrast.verdict = match (is_called, share > 0.0) {
+        metric_comparison.verdict = match (is_called, share > 0.0) {
             (false, _) => CompareVerdict::NotShown,
             (true, true) => CompareVerdict::Higher,
             (true, false) => CompareVerdict::Lower,
         };
-        contrast.better = is_called.then_some((share > 0.0) == (contrast.metric == Metric::Throughput));
+        metric_comparison.better =
+            is_called.then_some((share > 0.0) == (metric_comparison.metric == Metric::Throughput));
     }
     u32::try_from(tests).unwrap_or(u32::MAX)
 }
@@ -141,8 +144,10 @@ pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> ComparisonTh
                 failed.push(name);
                 continue;
             }
-            let contrast = point.contrasts.iter().find(|c| c.metric == Metric::Throughput);
-            match contrast.and_then(|contrast| Some((contrast.share, contrast.change?))) {
+            let metric_comparison = point.contrasts.iter().find(|c| c.metric == Metric::Throughput);
+            match metric_comparison
+                .and_then(|metric_comparison| Some((metric_comparison.share, metric_comparison.change?)))
+            {
                 Some((found, change)) => {
                     let short = found.ln_1p() - (-share).ln_1p();
                     p.push(student::cdf(short / change.error, change.df));
@@ -174,11 +179,11 @@ mod tests {
     #[test]
     fn a_difference_is_for_better_or_worse_and_none_is_told_with_what_would_have_been_seen() {
         let judged = |metric, share: f64, error: f64| {
-            let of = |mean| Mean { mean, variance: error * error / 2.0, df: 20.0 };
+            let mean_at = |mean| Mean { mean, variance: error * error / 2.0, df: 20.0 };
             let side = SideEstimate { value: 1.0, low_95: None, high_95: None };
-            let change = Some(change(of(0.0), of(share.ln_1p())));
+            let change = Some(change(mean_at(0.0), mean_at(share.ln_1p())));
             let (verdict, better, lacks) = (CompareVerdict::TooFew, None, None);
-            let mut one = Contrast { metric, a: side, b: side, share, change, verdict, better, lacks };
+            let mut one = MetricComparison { metric, a: side, b: side, share, change, verdict, better, lacks };
             judge(&mut [&mut one]);
             let change = one.change.unwrap();
             (one.verdict, one.better, change.too_unsteady, change.shown_from.is_some())

@@ -4,7 +4,7 @@ use linerate_record::histogram::DecodeError;
 use linerate_record::run::{Interval, IntervalRow, merged};
 
 use super::Metric;
-use crate::quantile::{self, Quantile, Shortage};
+use crate::quantile::{self, InsufficientSamples, Quantile};
 use crate::records::Records;
 use crate::view::Measure;
 
@@ -17,7 +17,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) const fn of(&self, metric: Metric) -> Option<Figure> {
+    pub(super) const fn by_metric(&self, metric: Metric) -> Option<Figure> {
         match metric {
             Metric::Throughput => self.throughput,
             Metric::P50 => self.p50,
@@ -31,7 +31,7 @@ impl Figures {
 pub(super) struct Figure {
     pub(super) log: f64,
     /// Why there was too little to measure it: a hundredth of forty requests is no quantile.
-    pub(super) shortage: Option<Shortage>,
+    pub(super) shortage: Option<InsufficientSamples>,
     /// Whole intervals that it is of.
     pub(super) intervals: u64,
     /// Requests that it is of.
@@ -51,7 +51,7 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     let merged = merged(all.iter().flat_map(|i| i.whole_rows()))?;
     let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
     let rows: Vec<Vec<&IntervalRow>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
-    let quantiles = quantile::of(&merged, &rows, [0.5, 0.99])?;
+    let quantiles = quantile::quantiles(&merged, &rows, [0.5, 0.99])?;
     let intervals = rows.len() as u64;
     let latency = |q: Quantile| {
         let log = (q.at_ns.max(1) as f64).ln();

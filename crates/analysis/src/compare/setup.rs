@@ -62,8 +62,11 @@ fn fields(records: &Records) -> BTreeMap<String, String> {
         [one] => ("machine", serde_json::to_value(&one.machine)),
         several => ("clients", serde_json::to_value(several)),
     };
-    let parts =
-        [("asked", serde_json::to_value(&manifest.asked)), ("target", serde_json::to_value(&manifest.target)), machine];
+    let parts = [
+        ("asked", serde_json::to_value(&manifest.requested)),
+        ("target", serde_json::to_value(&manifest.target)),
+        machine,
+    ];
     for (name, value) in parts {
         // A manifest was JSON before it was read, so that it can be again.
         flatten(name.to_owned(), &value.unwrap_or_default(), &mut found);

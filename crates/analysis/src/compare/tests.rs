@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use linerate_record::histogram;
-use linerate_record::run::{Client, Interval, IntervalRow, LostClient, PointLine, Worded};
+use linerate_record::run::{Client, Interval, IntervalRow, LostClient, MaybeKnown, PointLine};
 
 use super::*;
 use crate::build::tests::{records, row};
@@ -52,11 +52,11 @@ fn thrice(a: &Records, b: &Records) -> Comparison {
     compare(&[a.clone(), a.clone(), a.clone()], &[b.clone(), b.clone(), b.clone()], Some(0.05)).unwrap()
 }
 
-fn contrasts(comparison: &Comparison) -> Vec<&Contrast> {
+fn contrasts(comparison: &Comparison) -> Vec<&MetricComparison> {
     comparison.series.iter().flat_map(|s| &s.points).flat_map(|p| &p.contrasts).collect()
 }
 
-fn called(contrasts: &[Contrast]) -> bool {
+fn called(contrasts: &[MetricComparison]) -> bool {
     contrasts.iter().any(|c| matches!(c.verdict, CompareVerdict::Higher | CompareVerdict::Lower))
 }
 
@@ -84,8 +84,8 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
         arm.iter().map(|run| samples::figures(run, &[0], Measure::Bytes).unwrap().unwrap()).collect()
     };
     let (a, b) = (figures(a), figures(b));
-    let mut contrasts: Vec<Contrast> =
-        Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b)).collect();
+    let mut contrasts: Vec<MetricComparison> =
+        Metric::ALL.into_iter().filter_map(|metric| contrast::compare_metric(metric, &a, &b)).collect();
     contrast::judge(&mut contrasts.iter_mut().collect::<Vec<_>>());
     let (a_concurrency, b_concurrency, a_errors, b_errors) = (4, 4, 0, 0);
     let points = vec![PointComparison {
@@ -100,8 +100,8 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
         contrasts,
     }];
     SeriesComparison {
-        workload: Worded::read("get"),
-        size: Worded::read("1MiB"),
+        workload: MaybeKnown::read("get"),
+        size: MaybeKnown::read("1MiB"),
         clients: None,
         measure: Measure::Bytes,
         a_bound: None,
@@ -224,7 +224,12 @@ fn runs_in_which_nothing_succeeded_miss_a_threshold_though_they_have_no_figure()
     assert_eq!(of_one.threshold.unwrap().missed, ["get 1MiB × 4"], "the others alone would not miss it");
     failing.iter_mut().for_each(fails);
     let of_all = compare(&runs(1), &failing, Some(0.05)).unwrap();
-    assert!(of_all.series[0].points[0].contrasts.iter().all(|contrast| contrast.metric != Metric::Throughput));
+    assert!(
+        of_all.series[0].points[0]
+            .contrasts
+            .iter()
+            .all(|metric_comparison| metric_comparison.metric != Metric::Throughput)
+    );
     assert_eq!(of_all.threshold.unwrap().missed, ["get 1MiB × 4"]);
     // As bad before.
     let as_bad = compare(&failing, &failing, Some(0.05)).unwrap();
@@ -242,7 +247,7 @@ fn fewer_than_three_runs_a_side_have_no_verdict_and_no_interval() {
             "{a} and {b}: {throughput:?}"
         );
         assert!(throughput.a.low_95.is_some() == (a >= 3), "{a} and {b}: {throughput:?}");
-        assert_eq!(throughput.lacks, Some(TooLittle { of: Scarce::Runs, a, b, needed: 3 }));
+        assert_eq!(throughput.lacks, Some(InsufficientData { of: MissingData::Runs, a, b, needed: 3 }));
         assert_eq!(contrast::threshold(0.05, &[found]).untested, ["get 1MiB × 4"]);
     }
     let found = compare(&runs(1, 2), &runs(2, 2), Some(0.05)).unwrap();
@@ -254,10 +259,10 @@ fn an_interval_holds_no_difference_exactly_where_none_is_called() {
     let mut called = 0;
     for seed in 0..40 {
         let [a, b] = RUNS[0].drawn(seed, 1.0 + 0.002 * seed as f64, true);
-        for contrast in judged(&a, &b).points.remove(0).contrasts {
-            let Some(change) = contrast.change else { continue };
-            let differs = matches!(contrast.verdict, CompareVerdict::Higher | CompareVerdict::Lower);
-            assert_eq!(differs, change.low_95 > 0.0 || change.high_95 < 0.0, "{contrast:?}");
+        for metric_comparison in judged(&a, &b).points.remove(0).contrasts {
+            let Some(change) = metric_comparison.change else { continue };
+            let differs = matches!(metric_comparison.verdict, CompareVerdict::Higher | CompareVerdict::Lower);
+            assert_eq!(differs, change.low_95 > 0.0 || change.high_95 < 0.0, "{metric_comparison:?}");
             called += usize::from(differs);
         }
     }
@@ -309,13 +314,13 @@ fn few_requests_have_no_quantile_to_judge() {
     );
     let lacks: Vec<_> = contrasts(&found).iter().map(|c| c.lacks).collect();
     // Two are of the warm-up.
-    assert_eq!(lacks, [None, None, Some(TooLittle { of: Scarce::Requests, a: 38, b: 38, needed: 397 })]);
+    assert_eq!(lacks, [None, None, Some(InsufficientData { of: MissingData::Requests, a: 38, b: 38, needed: 397 })]);
     // Of fewer than eight intervals nobody knows how they vary.
     let mut short = simulated(3, &[4], 0.0, 1.0);
     short.intervals.truncate(5);
     let found = thrice(&short, &simulated(3, &[4], 0.0, 1.0));
     let lacks = contrasts(&found)[2].lacks;
-    let is_short = matches!(lacks, Some(TooLittle { of: Scarce::Intervals, a: 1..=5, b: 8.., needed: 8 }));
+    let is_short = matches!(lacks, Some(InsufficientData { of: MissingData::Intervals, a: 1..=5, b: 8.., needed: 8 }));
     assert!(is_short, "{lacks:?}");
 }
 
@@ -348,7 +353,7 @@ fn points_of_one_side_are_named_and_knees_that_moved_are_told_and_not_tested() {
 fn call(records: &mut Records, workload: &str) {
     for line in &mut records.points {
         if let PointLine::Begin(begin) = line {
-            begin.spec.workload = Worded::read(workload);
+            begin.spec.workload = MaybeKnown::read(workload);
         }
     }
 }
@@ -370,9 +375,9 @@ fn what_differs_in_the_set_up_is_told_by_field() {
     let a = records(&[1, 2], |_| 5);
     let mut b = a.clone();
     assert_eq!(thrice(&a, &b).setup, []);
-    b.manifest.asked.prefix = "another run's own".into();
+    b.manifest.requested.prefix = "another run's own".into();
     b.manifest.target.server = Some("MinIO".into());
-    b.manifest.asked.verify = true;
+    b.manifest.requested.verify = true;
     b.manifest.clients[0].machine.cpus = 64;
     b.manifest.linerate_version = "0.2.0".into();
     let reported: Vec<_> = thrice(&a, &b).setup.into_iter().map(|d| (d.field, d.a.join("|"), d.b.join("|"))).collect();
@@ -421,7 +426,7 @@ fn runs_of_which_one_lost_a_client_are_said_to_differ_and_not_compared_where_few
     let same = compare(std::slice::from_ref(&whole), &[of_two_clients(2, false)], None).unwrap();
     assert!(same.unmatched.is_empty() && same.setup.is_empty(), "{:?} {:?}", same.unmatched, same.setup);
     let [point] = &same.series[0].points[..] else { panic!("{:?}", same.series) };
-    assert_eq!((point.driven_by, point.contrasts[0].lacks.unwrap().of), (Some(2), Scarce::Runs));
+    assert_eq!((point.driven_by, point.contrasts[0].lacks.unwrap().of), (Some(2), MissingData::Runs));
     let differ = compare(&[whole], &[of_two_clients(2, true)], None).unwrap();
     let lost = SetupDifference { field: "clients_lost".into(), a: vec!["–".into()], b: vec!["b".into()] };
     assert_eq!(differ.setup, [lost]);

@@ -1,7 +1,7 @@
 //! Points beside which something else ran, and what is said of them.
 
 use linerate_record::finding::{FindingKind, Severity};
-use linerate_record::reading::{ProcessorLook, ProgramTime, QuotaPeriods};
+use linerate_record::reading::{ProcessorSample, ProgramTime, QuotaPeriods};
 use linerate_record::run::PointLine;
 
 use crate::build::build;
@@ -10,7 +10,7 @@ use crate::records::Records;
 use crate::view::{Bottleneck, SeriesLimit, View};
 
 /// A run on a machine of two processors, both busy to this share, with the target on it.
-fn run(busy: f64, look: impl Fn() -> Option<ProcessorLook>) -> Records {
+fn run(busy: f64, look: impl Fn() -> Option<ProcessorSample>) -> Records {
     let mut records = records(&[1, 2], |_| 5);
     records.manifest.target.on_this_machine = true;
     records.readings = readings(busy, 0);
@@ -21,15 +21,15 @@ fn run(busy: f64, look: impl Fn() -> Option<ProcessorLook>) -> Records {
 
 /// In a second of two processors: linerate and target 0.8, others 1.2. During a point these have 0.92, and others the
 /// rest.
-fn look() -> ProcessorLook {
+fn look() -> ProcessorSample {
     let program = |name: &str, cpu_ms| ProgramTime { name: name.into(), cpu_ms };
-    ProcessorLook {
+    ProcessorSample {
         over_ms: 100,
         used_ms: 200,
         own_ms: Some(80),
         foreign_ms: 118,
         programs: vec![program("rustc", 90), program("cc", 28)],
-        ..ProcessorLook::default()
+        ..ProcessorSample::default()
     }
 }
 
@@ -70,14 +70,14 @@ fn a_look_that_reaches_into_another_point_gives_nobody_more_than_there_is() {
 #[test]
 fn programs_that_are_booked_for_their_children_have_no_more_than_all_others() {
     let program = |name: &str, cpu_ms| ProgramTime { name: name.into(), cpu_ms };
-    let twice = || ProcessorLook { programs: vec![program("bash", 200), program("sh", 120)], ..look() };
+    let twice = || ProcessorSample { programs: vec![program("bash", 200), program("sh", 120)], ..look() };
     let (limit, _) = limit_and_view(&run(1.0, || Some(twice())));
     assert!(limit.evidence.contains("other programs used 1.08 of them (bash 0.68, sh 0.41)"), "{limit:?}");
 }
 
 #[test]
 fn the_target_and_linerate_on_full_processors_share_them() {
-    let calm = || ProcessorLook { own_ms: Some(190), foreign_ms: 10, programs: Vec::new(), ..look() };
+    let calm = || ProcessorSample { own_ms: Some(190), foreign_ms: 10, programs: Vec::new(), ..look() };
     let (limit, view) = limit_and_view(&run(1.0, || Some(calm())));
     assert!(limit.bound == Bottleneck::Machine && limit.claim.contains("share them"), "{limit:?}");
     assert!(view.findings.iter().all(|f| f.kind != FindingKind::Disturbed));
@@ -86,7 +86,7 @@ fn the_target_and_linerate_on_full_processors_share_them() {
 #[test]
 fn other_programs_that_share_full_processors_are_named_below_a_quarter_too() {
     let rustc = || ProgramTime { name: "rustc".into(), cpu_ms: 40 };
-    let some = || ProcessorLook { own_ms: Some(152), foreign_ms: 48, programs: vec![rustc()], ..look() };
+    let some = || ProcessorSample { own_ms: Some(152), foreign_ms: 48, programs: vec![rustc()], ..look() };
     let mut records = run(1.0, || Some(some()));
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = Some(132_000_000));
     let (limit, _) = limit_and_view(&records);
@@ -95,7 +95,7 @@ fn other_programs_that_share_full_processors_are_named_below_a_quarter_too() {
     let named = "linerate used 0.20 of them, the target 1.32, other programs 0.48 (rustc 0.40)";
     assert!(limit.evidence.ends_with(named), "{limit:?}");
     // What clocks differ by is nobody's.
-    let (limit, _) = limit_and_view(&run(1.0, || Some(ProcessorLook { own_ms: Some(197), foreign_ms: 3, ..some() })));
+    let (limit, _) = limit_and_view(&run(1.0, || Some(ProcessorSample { own_ms: Some(197), foreign_ms: 3, ..some() })));
     assert!(
         limit.claim.ends_with("client and target share them") && limit.evidence.ends_with("the target 0.72"),
         "{limit:?}"
@@ -123,7 +123,7 @@ fn a_target_beside_other_programs_is_not_called_the_bottleneck_with_processors_t
 
 #[test]
 fn a_series_is_disturbed_by_what_one_of_its_points_was() {
-    let calm = || ProcessorLook { own_ms: Some(200), foreign_ms: 0, programs: Vec::new(), ..look() };
+    let calm = || ProcessorSample { own_ms: Some(200), foreign_ms: 0, programs: Vec::new(), ..look() };
     let mut records = run(0.8, || Some(calm()));
     assert_eq!(limit_and_view(&records).0.bound, Bottleneck::Target);
     let first_ends = records.intervals.iter().filter(|i| i.point == 0).map(|i| i.to_ms).max().unwrap();
@@ -137,7 +137,7 @@ fn a_series_is_disturbed_by_what_one_of_its_points_was() {
 
 #[test]
 fn heat_at_one_point_disturbs_that_point_and_the_series_says_how_many_there_were() {
-    let calm = || ProcessorLook { own_ms: Some(200), foreign_ms: 0, programs: Vec::new(), ..look() };
+    let calm = || ProcessorSample { own_ms: Some(200), foreign_ms: 0, programs: Vec::new(), ..look() };
     let mut records = run(0.8, || Some(calm()));
     let best = build(&records).unwrap().series[0].best_point().unwrap().point;
     let at = |point: u32| {
@@ -147,7 +147,7 @@ fn heat_at_one_point_disturbs_that_point_and_the_series_says_how_many_there_were
     let spans = [at(1 - best), at(best)];
     let heat = |records: &mut Records, (from, to): (u64, u64)| {
         let inside = records.readings.iter_mut().filter(|reading| reading.at_ms > from + 100 && reading.at_ms <= to);
-        inside.for_each(|reading| reading.look = Some(ProcessorLook { slowed: 3, ..calm() }));
+        inside.for_each(|reading| reading.look = Some(ProcessorSample { slowed: 3, ..calm() }));
     };
     heat(&mut records, spans[0]);
     let (limit, view) = limit_and_view(&records);
@@ -165,7 +165,8 @@ fn heat_at_one_point_disturbs_that_point_and_the_series_says_how_many_there_were
 fn a_parent_that_is_booked_for_its_children_leaves_others_what_they_had() {
     // The children that have ended ran for 6 s, most of it before this look.
     let program = |name: &str, cpu_ms| ProgramTime { name: name.into(), cpu_ms };
-    let long = || ProcessorLook { foreign_ms: 6_000, programs: vec![program("bash", 90), program("cc", 28)], ..look() };
+    let long =
+        || ProcessorSample { foreign_ms: 6_000, programs: vec![program("bash", 90), program("cc", 28)], ..look() };
     let (limit, _) = limit_and_view(&run(1.0, || Some(long())));
     let named = limit.evidence.split(['(', ')']).nth(1).unwrap();
     let cores: Vec<f64> = named.split(", ").map(|one| one.rsplit(' ').next().unwrap().parse().unwrap()).collect();
@@ -175,7 +176,7 @@ fn a_parent_that_is_booked_for_its_children_leaves_others_what_they_had() {
 #[test]
 fn what_no_program_that_was_read_had_is_told() {
     let rustc = || ProgramTime { name: "rustc".into(), cpu_ms: 4 };
-    let unread = || ProcessorLook { foreign_ms: 4, programs: vec![rustc()], ..look() };
+    let unread = || ProcessorSample { foreign_ms: 4, programs: vec![rustc()], ..look() };
     let (limit, _) = limit_and_view(&run(1.0, || Some(unread())));
     let rest = "(rustc 0.04; 1.04 by programs that ended before they were read, or that cannot be read)";
     assert!(limit.evidence.contains(rest), "{limit:?}");
@@ -186,7 +187,7 @@ fn what_no_program_that_was_read_had_is_told() {
 #[test]
 fn another_linerate_and_a_target_of_which_looks_alone_know_are_named() {
     let another = || ProgramTime { name: "linerate".into(), cpu_ms: 118 };
-    let mut records = run(1.0, || Some(ProcessorLook { programs: vec![another()], ..look() }));
+    let mut records = run(1.0, || Some(ProcessorSample { programs: vec![another()], ..look() }));
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = None);
     let (limit, _) = limit_and_view(&records);
     assert_eq!(limit.bound, Bottleneck::Disturbed, "{limit:?}");
@@ -196,7 +197,7 @@ fn another_linerate_and_a_target_of_which_looks_alone_know_are_named() {
 
 #[test]
 fn who_shares_the_processors_is_not_said_where_the_target_is_not_known() {
-    let mut records = run(1.0, || Some(ProcessorLook { own_ms: None, ..look() }));
+    let mut records = run(1.0, || Some(ProcessorSample { own_ms: None, ..look() }));
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = None);
     let (limit, _) = limit_and_view(&records);
     assert!(limit.bound == Bottleneck::Machine && !limit.claim.contains("share"), "{limit:?}");
@@ -223,19 +224,20 @@ fn a_folder_without_looks_says_that_others_took_most() {
 #[test]
 fn quotas_heat_and_a_hypervisor_are_told() {
     let quota = |throttled| Some(QuotaPeriods { periods: 100, throttled });
-    let calm = || ProcessorLook { used_ms: 100, own_ms: Some(100), foreign_ms: 0, programs: Vec::new(), ..look() };
+    let calm = || ProcessorSample { used_ms: 100, own_ms: Some(100), foreign_ms: 0, programs: Vec::new(), ..look() };
     let (limit, view) =
-        limit_and_view(&run(0.5, || Some(ProcessorLook { client_quota: quota(40), slowed: 2, ..calm() })));
+        limit_and_view(&run(0.5, || Some(ProcessorSample { client_quota: quota(40), slowed: 2, ..calm() })));
     assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.contains("40 % of its periods"), "{limit:?}");
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
     assert!(found.evidence.contains("throttled by heat") && found.evidence.contains("40 %"), "{found:?}");
 
-    let (limit, view) = limit_and_view(&run(0.5, || Some(ProcessorLook { target_quota: quota(40), ..calm() })));
+    let (limit, view) = limit_and_view(&run(0.5, || Some(ProcessorSample { target_quota: quota(40), ..calm() })));
     assert!(limit.bound == Bottleneck::Target && limit.claim.contains("quota"), "{limit:?}");
     assert!(view.findings.iter().all(|f| f.kind != FindingKind::Disturbed));
 
-    let (limit, _) =
-        limit_and_view(&run(0.5, || Some(ProcessorLook { client_quota: quota(0), target_quota: quota(0), ..calm() })));
+    let (limit, _) = limit_and_view(&run(0.5, || {
+        Some(ProcessorSample { client_quota: quota(0), target_quota: quota(0), ..calm() })
+    }));
     assert!(limit.bound == Bottleneck::Target && !limit.claim.contains("quota"), "{limit:?}");
 
     let mut records = run(0.7, || Some(calm()));

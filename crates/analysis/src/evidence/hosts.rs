@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::load::Workload;
-use linerate_record::run::Worded;
+use linerate_record::run::MaybeKnown;
 use linerate_record::site::Site;
 
-use super::reported::RunRemark;
+use super::remarks::RunRemark;
 use crate::view::{HostFigures, Point};
 
 /// A host answers late whose median latency is so many times that of the hosts.
 const LATE: f64 = 1.5;
 
 /// The name of a node for each host, where hosts are the nodes of the site one to one: by their number, and by kind.
-pub(super) fn nodes_of(hosts: &[String], site: &Site) -> Option<Vec<String>> {
+pub(super) fn node_per_host(hosts: &[String], site: &Site) -> Option<Vec<String>> {
     let bare = |host: &String| host.rsplit_once(':').map_or(host.clone(), |(name, _)| name.to_owned());
     let unique = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len() == names.len();
     let mut names: Vec<String> = hosts.iter().map(bare).collect();
@@ -37,15 +37,15 @@ pub(super) fn rates(visits: &[&Point], nodes: &[String]) -> Vec<(String, f64)> {
         return Vec::new();
     }
     let time: f64 = visits.iter().map(|point| point.measured_ms as f64).sum();
-    let of = |(place, node): (usize, &String)| {
+    let node_rate = |(place, node): (usize, &String)| {
         let moved: f64 = visits.iter().map(|point| point.hosts[place].bytes_per_s * point.measured_ms as f64).sum();
         (node.clone(), moved / time.max(1.0))
     };
-    nodes.iter().enumerate().map(of).filter(|(_, rate)| *rate > 0.0).collect()
+    nodes.iter().enumerate().map(node_rate).filter(|(_, rate)| *rate > 0.0).collect()
 }
 
 /// Requests that failed, were made again or were refused, and where.
-pub(super) fn failures(workload: &Worded<Workload>, visits: &[&Point]) -> Option<RunRemark> {
+pub(super) fn failures(workload: &MaybeKnown<Workload>, visits: &[&Point]) -> Option<RunRemark> {
     let requests: u64 = visits.iter().map(|point| point.requests + point.error_count()).sum();
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     for (kind, count) in visits.iter().flat_map(|point| point.errors.iter().chain(&point.retries)) {
@@ -62,7 +62,7 @@ pub(super) fn failures(workload: &Worded<Workload>, visits: &[&Point]) -> Option
 }
 
 /// Hosts whose median latency is far above that of the others.
-pub(super) fn late(workload: &Worded<Workload>, visits: &[&Point]) -> Vec<RunRemark> {
+pub(super) fn late(workload: &MaybeKnown<Workload>, visits: &[&Point]) -> Vec<RunRemark> {
     let Some(longest) = visits.iter().max_by_key(|point| point.measured_ms) else { return Vec::new() };
     let mut medians: Vec<u64> = longest.hosts.iter().map(|host| host.total_p50_ns).collect();
     medians.sort_unstable();

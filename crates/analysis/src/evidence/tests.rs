@@ -1,7 +1,7 @@
 //! Runs made by hand, held against a site of four nodes.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{Client, Worded};
+use linerate_record::run::{Client, MaybeKnown};
 use linerate_record::site::{ClientsOn, Entry, TrafficPolicy};
 
 use super::*;
@@ -22,7 +22,7 @@ const HOSTS: [(&str, f64, u64); 4] =
     [("n1:9000", 3e6, 100), ("n2:9000", 3.1e6, 110), ("n3:9000", 1e6, 290), ("n4:9000", 3e6, 105)];
 
 /// GETs of 1 MiB with eight in flight from these hosts, which the target bound.
-fn run_of(hosts: &[(&str, f64, u64)]) -> View {
+fn run_with_hosts(hosts: &[(&str, f64, u64)]) -> View {
     let mut view = build(&records(&[8], |_| 50)).unwrap();
     view.run.target.hosts = hosts.iter().map(|(host, ..)| (*host).to_owned()).collect();
     view.findings.clear();
@@ -31,23 +31,23 @@ fn run_of(hosts: &[(&str, f64, u64)]) -> View {
     let best = &mut series.points[0].bytes_per_s;
     best.half_width_95 = Some(0.01 * best.mean);
     let template = series.points[0].hosts[0].clone();
-    let of = |&(host, bytes_per_s, total_p50_ns): &(&str, f64, u64)| HostFigures {
+    let host_figures = |&(host, bytes_per_s, total_p50_ns): &(&str, f64, u64)| HostFigures {
         host: host.to_owned(),
         bytes_per_s,
         total_p50_ns,
         ..template.clone()
     };
-    series.points[0].hosts = hosts.iter().map(of).collect();
+    series.points[0].hosts = hosts.iter().map(host_figures).collect();
     view
 }
 
 fn taken(view: &View) -> Evidence {
-    of_run(view, &site(), None, LeastError::stated_or_assumed(None)).unwrap()
+    of_run(view, &site(), None, MinimumError::stated_or_assumed(None)).unwrap()
 }
 
 /// Why nothing of a run is taken.
 fn why(view: &View) -> String {
-    of_run(view, &site(), None, LeastError::stated_or_assumed(None)).unwrap_err().to_string()
+    of_run(view, &site(), None, MinimumError::stated_or_assumed(None)).unwrap_err().to_string()
 }
 
 fn finding(kind: FindingKind, severity: Severity, points: &[u32]) -> Finding {
@@ -64,7 +64,7 @@ fn finding(kind: FindingKind, severity: Severity, points: &[u32]) -> Finding {
 
 #[test]
 fn figures_that_are_no_evidence_of_a_site_are_refused_with_the_reason() {
-    let view = run_of(&HOSTS);
+    let view = run_with_hosts(&HOSTS);
     let found = taken(&view);
     assert_eq!((found.left_out.as_slice(), found.caveats.as_slice()), (&[][..], &[][..]));
     assert_eq!(found.figures[0].bytes_per_s, view.series[0].best().unwrap().mean);
@@ -73,8 +73,8 @@ fn figures_that_are_no_evidence_of_a_site_are_refused_with_the_reason() {
         (Some(Bottleneck::Client), "get of 1MiB: linerate itself was the limit"),
         (Some(Bottleneck::Machine), "shared the processors"),
         (Some(Bottleneck::RateCap), "--max-rate"),
-        (Some(Bottleneck::AskedRate), "--rate"),
-        (Some(Bottleneck::Rests), "paused after failures"),
+        (Some(Bottleneck::RequestedRate), "--rate"),
+        (Some(Bottleneck::Backoff), "paused after failures"),
         (Some(Bottleneck::Disturbed), "other programs disturbed it"),
         (None, "50.0 % of its requests failed"),
     ] {
@@ -91,7 +91,7 @@ fn figures_that_are_no_evidence_of_a_site_are_refused_with_the_reason() {
 
 #[test]
 fn one_concurrency_is_held_against_the_curve_with_figures_of_its_hosts_and_errors_come_first() {
-    let mut view = run_of(&HOSTS);
+    let mut view = run_with_hosts(&HOSTS);
     assert!(view.series[0].knee.is_none(), "it has one concurrency");
     let found = taken(&view);
     assert!(found.figures.iter().all(|figure| figure.in_flight == Some(8)), "{:?}", found.figures);
@@ -99,21 +99,21 @@ fn one_concurrency_is_held_against_the_curve_with_figures_of_its_hosts_and_error
     let rates: Vec<f64> = found.figures.iter().filter(|f| f.what == third).map(|f| f.bytes_per_s).collect();
     assert_eq!((found.figures.len(), rates), (5, vec![1e6]));
     let late =
-        RunRemark::Late { workload: Worded::read("get"), host: "n3:9000".to_owned(), p50_ns: 290, median_ns: 110 };
+        RunRemark::Late { workload: MaybeKnown::read("get"), host: "n3:9000".to_owned(), p50_ns: 290, median_ns: 110 };
     assert_eq!(found.remarks, std::slice::from_ref(&late));
     // A few that failed are told first; hosts that are not the nodes give no figures of nodes.
     view.series[0].points[0].errors.insert("503".to_owned(), 1);
     view.series[0].points[0].hosts[1].errors = 1;
     let requests = view.series[0].points[0].requests + 1;
     let failures = RunRemark::Failures {
-        workload: Worded::read("get"),
+        workload: MaybeKnown::read("get"),
         requests,
         failed: 1,
         kinds: [("503".to_owned(), 1)].into(),
         most: Some(("n2:9000".to_owned(), 1)),
     };
     assert_eq!(taken(&view).remarks, [failures, late]);
-    assert_eq!(taken(&run_of(&HOSTS[..3])).figures.len(), 1);
+    assert_eq!(taken(&run_with_hosts(&HOSTS[..3])).figures.len(), 1);
     // Too unsteady to say, with one concurrency too.
     let best = &mut view.series[0].points[0].bytes_per_s;
     best.half_width_95 = Some(0.5 * best.mean);
@@ -122,22 +122,25 @@ fn one_concurrency_is_held_against_the_curve_with_figures_of_its_hosts_and_error
 
 #[test]
 fn a_figure_without_an_interval_has_a_wide_error_and_a_caveat_unless_an_error_is_stated() {
-    let mut view = run_of(&HOSTS);
+    let mut view = run_with_hosts(&HOSTS);
     assert!(taken(&view).figures.iter().all(|figure| figure.error_share.is_none()), "its own is below 2 %");
     view.series[0].points[0].bytes_per_s.half_width_95 = None;
     let found = taken(&view);
     assert!(found.figures.iter().all(|figure| figure.error_share == Some(UNKNOWN_ERROR)), "{:?}", found.figures);
-    let no_interval =
-        Caveat::NoInterval { workload: Worded::read("get"), size: Worded::read("1MiB"), error_share: UNKNOWN_ERROR };
+    let no_interval = Caveat::NoInterval {
+        workload: MaybeKnown::read("get"),
+        size: MaybeKnown::read("1MiB"),
+        error_share: UNKNOWN_ERROR,
+    };
     assert_eq!(found.caveats, [no_interval]);
-    let stated = of_run(&view, &site(), None, LeastError::stated_or_assumed(Some(0.05))).unwrap();
+    let stated = of_run(&view, &site(), None, MinimumError::stated_or_assumed(Some(0.05))).unwrap();
     assert!(stated.caveats.is_empty() && stated.figures[0].error_share.is_none(), "{stated:?}");
 }
 
 #[test]
 fn a_critical_finding_of_what_would_be_taken_refuses_it_by_name() {
     use Severity::{Critical, Warning};
-    let mut view = run_of(&HOSTS);
+    let mut view = run_with_hosts(&HOSTS);
     let point = view.series[0].points[0].point;
     for (severity, points, is_refused) in [
         (Critical, vec![point], true),
@@ -146,7 +149,7 @@ fn a_critical_finding_of_what_would_be_taken_refuses_it_by_name() {
         (Warning, vec![point], false),
     ] {
         view.findings = vec![finding(FindingKind::BytesUnaccounted, severity, &points)];
-        let found = of_run(&view, &site(), None, LeastError::stated_or_assumed(None));
+        let found = of_run(&view, &site(), None, MinimumError::stated_or_assumed(None));
         assert_eq!(found.is_err(), is_refused, "{severity:?} {points:?}: {found:?}");
     }
     view.findings = vec![finding(FindingKind::BytesUnaccounted, Critical, &[point])];
@@ -158,46 +161,49 @@ fn a_critical_finding_of_what_would_be_taken_refuses_it_by_name() {
 fn fewer_hosts_than_nodes_are_a_caveat_where_clients_ask_nodes_themselves() {
     let mut site = site();
     let fewer = |hosts| [Caveat::FewerHosts { hosts, nodes: 4, site: "namespaces-4".to_owned() }];
-    let of = |hosts: usize, site: &Site| is_of_site(&run_of(&HOSTS[..hosts]), site).unwrap();
-    assert_eq!((of(4, &site), of(3, &site), of(1, &site)), (vec![], fewer(3).to_vec(), fewer(1).to_vec()));
-    assert_eq!(taken(&run_of(&HOSTS[..3])).caveats, fewer(3));
+    let caveats_with = |hosts: usize, site: &Site| is_of_site(&run_with_hosts(&HOSTS[..hosts]), site).unwrap();
+    assert_eq!(
+        (caveats_with(4, &site), caveats_with(3, &site), caveats_with(1, &site)),
+        (vec![], fewer(3).to_vec(), fewer(1).to_vec())
+    );
+    assert_eq!(taken(&run_with_hosts(&HOSTS[..3])).caveats, fewer(3));
     // One address may stand for all of them.
     site.entry = Entry::Bgp { policy: TrafficPolicy::Cluster };
-    assert_eq!(of(1, &site), []);
+    assert_eq!(caveats_with(1, &site), []);
 }
 
 #[test]
 fn what_a_run_measured_is_told_where_nothing_of_it_can_be_taken() {
-    let mut view = run_of(&HOSTS);
-    let of_two = of_run(&view, &site(), Some(2 << 20), LeastError::stated_or_assumed(None)).unwrap_err().to_string();
+    let mut view = run_with_hosts(&HOSTS);
+    let of_two = of_run(&view, &site(), Some(2 << 20), MinimumError::stated_or_assumed(None)).unwrap_err().to_string();
     assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be used: it measured GET of 1MiB, and"), "{of_two}");
     let series = &mut view.series[0];
-    (series.size, series.measure) = (Worded::read("16KiB"), Measure::Requests);
+    (series.size, series.measure) = (MaybeKnown::read("16KiB"), Measure::Requests);
     assert!(why(&view).contains("it measured GET of 16KiB, reported in requests per second, and"), "{}", why(&view));
 }
 
 #[test]
 fn hosts_are_nodes_one_to_one_by_number_and_by_kind() {
     let mut site = site();
-    let of = |names: &[&str], site: &Site| {
-        hosts::nodes_of(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), site)
+    let nodes_named = |names: &[&str], site: &Site| {
+        hosts::node_per_host(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), site)
     };
-    assert_eq!(of(&["a:9000", "b:9000", "c:9000", "d:9000"], &site).unwrap(), ["a", "b", "c", "d"]);
-    assert_eq!(of(&["a:1", "a:2", "a:3", "a:4"], &site).unwrap()[3], "a:4");
-    assert_eq!(of(&["a:9000", "b:9000", "c:9000"], &site), None);
+    assert_eq!(nodes_named(&["a:9000", "b:9000", "c:9000", "d:9000"], &site).unwrap(), ["a", "b", "c", "d"]);
+    assert_eq!(nodes_named(&["a:1", "a:2", "a:3", "a:4"], &site).unwrap()[3], "a:4");
+    assert_eq!(nodes_named(&["a:9000", "b:9000", "c:9000"], &site), None);
     let mut other = site.groups[0].clone();
     (site.groups[0].name, site.groups[0].count) = ("old".to_owned(), 2);
     (other.name, other.count) = ("new".to_owned(), 2);
     site.groups.push(other);
-    assert!(of(&["old1:1", "old2:1", "new1:1", "new2:1"], &site).is_some());
-    assert_eq!(of(&["old1:1", "old2:1", "old3:1", "new2:1"], &site), None);
+    assert!(nodes_named(&["old1:1", "old2:1", "new1:1", "new2:1"], &site).is_some());
+    assert_eq!(nodes_named(&["old1:1", "old2:1", "old3:1", "new2:1"], &site), None);
 }
 
 #[test]
 fn a_run_from_one_machine_is_none_of_clients_on_every_node() {
     let mut site = site();
     site.clients.on = ClientsOn::Nodes;
-    let mut view = run_of(&HOSTS);
+    let mut view = run_with_hosts(&HOSTS);
     let why = is_of_site(&view, &site).unwrap_err().to_string();
     assert!(why.contains("from one machine") && why.contains("bench --fleet") && why.contains("its 4 nodes"), "{why}");
     view.findings = vec![finding(FindingKind::Imported, Severity::Note, &[])];
@@ -212,7 +218,7 @@ fn a_run_from_one_machine_is_none_of_clients_on_every_node() {
 #[test]
 fn runs_of_another_target_are_refused_whole() {
     let site = site();
-    let mut view = run_of(&HOSTS);
+    let mut view = run_with_hosts(&HOSTS);
     view.run.target.on_this_machine = true;
     assert_eq!(is_of_site(&view, &site), Ok(vec![Caveat::ThisMachine]));
     let mut many = view.clone();

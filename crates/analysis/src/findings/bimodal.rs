@@ -8,7 +8,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::Latencies;
 use linerate_record::load::Workload;
-use linerate_record::run::{Worded, merged};
+use linerate_record::run::{MaybeKnown, merged};
 use linerate_record::units::duration_ns;
 
 use super::{PointFinding, Run, worst};
@@ -37,7 +37,7 @@ const REMEDY: &str = "see on the timeline whether the modes alternate or occur t
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     // One operation and one size.
-    if !matches!(series.workload, Worded::Known(Workload::Single(_))) || series.size.bytes().is_none() {
+    if !matches!(series.workload, MaybeKnown::Known(Workload::Single(_))) || series.size.bytes().is_none() {
         return None;
     }
     worst(FindingKind::BimodalLatency, REMEDY, label, series, |point| of_point(run, point))

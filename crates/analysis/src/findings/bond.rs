@@ -9,7 +9,7 @@ use linerate_record::machine::{MachineBond, MachineNic};
 use linerate_record::units::bits_per_s;
 
 use super::{PointFinding, Run, worst};
-use crate::limits;
+use crate::bottlenecks;
 use crate::view::{MachineSample, NicSample, Point, Series};
 
 /// Share of what the full member carries, below which another one idles.
@@ -42,13 +42,13 @@ fn of_bond(
     let up: Vec<&MachineNic> = nics.iter().filter(|n| bond.members.contains(&n.name)).collect();
     let directions: [(&str, Direction); 2] = [("received", |n| n.rx_bytes_per_s), ("sent", |n| n.tx_bytes_per_s)];
     for (verb, direction) in directions {
-        let rate = |member: &MachineNic| 8.0 * mean_of(samples, &member.name, direction);
+        let rate = |member: &MachineNic| 8.0 * interface_mean(samples, &member.name, direction);
         let full = up.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
         let speed = full.speed_bits_per_s? as f64;
         let Some(idle) = up.iter().filter(|n| n.name != full.name).min_by(|a, b| rate(a).total_cmp(&rate(b))) else {
             continue;
         };
-        if rate(full) >= limits::NIC_FULL * speed && rate(idle) < IDLE * rate(full) {
+        if rate(full) >= bottlenecks::NIC_FULL * speed && rate(idle) < IDLE * rate(full) {
             let policy = bond.xmit_hash_policy.as_ref().map_or_else(String::new, |p| format!(", xmit_hash_policy {p}"));
             return Some(PointFinding {
                 severity: Severity::Warning,
@@ -71,7 +71,7 @@ fn of_bond(
 }
 
 /// Mean of an interface over samples; one that moved nothing all the run is in none of them.
-fn mean_of(samples: &[&MachineSample], name: &str, direction: Direction) -> f64 {
+fn interface_mean(samples: &[&MachineSample], name: &str, direction: Direction) -> f64 {
     let sum: f64 = samples.iter().flat_map(|s| &s.nics).filter(|n| n.name == name).map(direction).sum();
     sum / samples.len().max(1) as f64
 }

@@ -9,7 +9,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::reading::{CpuTimes, Reading};
 
 use super::{PointFinding, Run, worst};
-use crate::limits;
+use crate::bottlenecks;
 use crate::view::{Point, Series};
 
 /// Share of its time from which a thread or a processor is full.
@@ -34,24 +34,24 @@ const SOFTIRQ_REMEDY: &str = "raise the MTU, and check that offloads are on (eth
 
 /// One event-loop thread full while others have time.
 pub(super) fn thread(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::ThreadFull, THREAD_REMEDY, label, series, |point| thread_of(run, point))
+    worst(FindingKind::ThreadFull, THREAD_REMEDY, label, series, |point| busy_thread(run, point))
 }
 
 /// One processor full of interrupts while others have time.
 pub(super) fn interrupts(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::InterruptsOnOneProcessor, INTERRUPTS_REMEDY, label, series, |point| interrupts_of(run, point))
+    worst(FindingKind::InterruptsOnOneProcessor, INTERRUPTS_REMEDY, label, series, |point| busy_interrupts(run, point))
 }
 
 /// Much of all processors in software interrupts.
 pub(super) fn softirq(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::SoftirqLoad, SOFTIRQ_REMEDY, label, series, |point| softirq_of(run, point))
+    worst(FindingKind::SoftirqLoad, SOFTIRQ_REMEDY, label, series, |point| busy_softirq(run, point))
 }
 
-fn thread_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
+fn busy_thread(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let measured = run.measured(point.point);
     let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max()?;
     let mean = point.client_busy?;
-    if threads < 2 || mean >= limits::THREAD_FULL {
+    if threads < 2 || mean >= bottlenecks::THREAD_FULL {
         // All of them full is another finding: the client is bound.
         return None;
     }
@@ -88,7 +88,7 @@ fn cores(run: &Run<'_>, point: &Point) -> Option<Vec<Core>> {
     let (first, last): (&Reading, &Reading) = (inside.next()?, inside.next_back()?);
     let core = |after: &CpuTimes| {
         let before = first.cpus.iter().find(|c| c.cpu == after.cpu)?;
-        let spent = |of: fn(&CpuTimes) -> u64| of(after).saturating_sub(of(before)) as f64;
+        let spent = |extract: fn(&CpuTimes) -> u64| extract(after).saturating_sub(extract(before)) as f64;
         let interrupts = spent(|c| c.irq_ms) + spent(|c| c.softirq_ms);
         let work = spent(|c| c.user_ms) + spent(|c| c.system_ms) + interrupts;
         let all = work + spent(|c| c.idle_ms) + spent(|c| c.iowait_ms) + spent(|c| c.steal_ms);
@@ -97,7 +97,7 @@ fn cores(run: &Run<'_>, point: &Point) -> Option<Vec<Core>> {
     Some(last.cpus.iter().filter_map(core).collect())
 }
 
-fn interrupts_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
+fn busy_interrupts(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let cores = cores(run, point)?;
     let full = cores.iter().max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))?;
     let others = cores.iter().filter(|c| c.cpu != full.cpu);
@@ -118,7 +118,7 @@ fn interrupts_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     })
 }
 
-fn softirq_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
+fn busy_softirq(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let samples = run.samples(point.point);
     let share = samples.iter().map(|s| s.softirq).sum::<f64>() / samples.len().max(1) as f64;
     (share >= SOFTIRQ).then(|| PointFinding {

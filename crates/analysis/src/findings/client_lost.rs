@@ -9,7 +9,7 @@ use crate::view::View;
 /// where it has one.
 #[must_use]
 pub fn client_lost(name: &str, at_ms: u64, point: Option<u32>, why: &UnreachedNode, view: Option<&View>) -> Finding {
-    let of_point = point.map_or("", |point| figures_of(name, point, view));
+    let of_point = point.map_or("", |point| whose_figures(name, point, view));
     Finding {
         kind: FindingKind::ClientLost,
         severity: Severity::Critical,
@@ -22,7 +22,7 @@ pub fn client_lost(name: &str, at_ms: u64, point: Option<u32>, why: &UnreachedNo
 }
 
 /// Of whom the figures of a point are in which a client was lost, to go on with.
-fn figures_of(name: &str, point: u32, view: Option<&View>) -> &'static str {
+fn whose_figures(name: &str, point: u32, view: Option<&View>) -> &'static str {
     let measured = view.into_iter().flat_map(|view| view.series.iter().flat_map(|series| &series.points));
     let ceilings = view.into_iter().flat_map(|view| &view.ceilings);
     let driven = ceilings.flat_map(|ceiling| std::iter::once(&ceiling.point).chain(&ceiling.plain));
@@ -88,10 +88,11 @@ mod tests {
         assert!(remedy(None).starts_with("that point has no figures, later points"), "{}", remedy(None));
         let arrived = "figures of that point cover the time in which its intervals arrived, and later points";
         assert!(remedy(Some(&view)).starts_with(arrived), "{}", remedy(Some(&view)));
-        for (client, told) in [("c", arrived), ("d", "figures of that point are of the other clients alone, and later")]
+        for (client, reported) in
+            [("c", arrived), ("d", "figures of that point are of the other clients alone, and later")]
         {
             view.series[0].points[0].clients = vec![ClientFigures { client: client.to_owned(), ..figures() }];
-            assert!(remedy(Some(&view)).starts_with(told), "{client}: {}", remedy(Some(&view)));
+            assert!(remedy(Some(&view)).starts_with(reported), "{client}: {}", remedy(Some(&view)));
         }
     }
 

@@ -34,14 +34,14 @@ pub fn client_versions(own: &str, clients: &[Client]) -> Option<Finding> {
         return None;
     }
     let count: usize = others.values().map(Vec::len).sum();
-    let told = others.iter().map(|(version, names)| format!("{version} on {}", listed(names, NAMED_MAX)));
+    let reported = others.iter().map(|(version, names)| format!("{version} on {}", listed(names, NAMED_MAX)));
     Some(Finding {
         kind: FindingKind::ClientVersion,
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: format!("{count} of {} clients run another version of linerate than this run", clients.len()),
-        evidence: format!("linerate {}; the run {own}", told.collect::<Vec<_>>().join(", ")),
+        evidence: format!("linerate {}; the run {own}", reported.collect::<Vec<_>>().join(", ")),
         remedy: "use the same version on all: how versions drive load and count it may differ".to_owned(),
     })
 }

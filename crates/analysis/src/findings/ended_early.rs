@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{PointLine, StopReason, kind};
+use linerate_record::run::{PointLine, StopReason, failure_kind};
 
 use super::Run;
 use super::errors::all_answers;
-use crate::view::{Point, load_of};
+use crate::view::{Point, load_in_words};
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
@@ -44,7 +44,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         severity,
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("the point ended early: {why} ({label}, {})", load_of(point)),
+        claim: format!("the point ended early: {why} ({label}, {})", load_in_words(point)),
         evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, failed(run, point.point)),
         remedy: remedy.into(),
     })
@@ -71,7 +71,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         confidence: Confidence::Certain,
         points: vec![point],
         claim: format!("point {point} ended before it had a figure: all objects were deleted within one interval"),
-        evidence: kind::counts(&errors_of(run, point)),
+        evidence: failure_kind::counts(&point_errors(run, point)),
         remedy: "raise --objects for a longer point".into(),
     });
     let finding = |(point, ended)| Finding {
@@ -84,7 +84,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         } else {
             format!("point {point} was given up in its warm-up: {}", none_succeeded(run, point))
         },
-        evidence: kind::counts(&errors_of(run, point)),
+        evidence: failure_kind::counts(&point_errors(run, point)),
         remedy: "check the credentials, the bucket and the target's log, then run again".into(),
     };
     given_up.map(finding).chain(exhausted).collect()
@@ -101,20 +101,24 @@ fn lost(run: &Run<'_>, point: u32) -> usize {
 
 /// What failed in a point, to go on with: in its warm-up too, which counts for `--error-limit`.
 fn failed(run: &Run<'_>, point: u32) -> String {
-    let errors = errors_of(run, point);
-    if errors.is_empty() { String::new() } else { format!("; failed, warm-up included: {}", kind::counts(&errors)) }
+    let errors = point_errors(run, point);
+    if errors.is_empty() {
+        String::new()
+    } else {
+        format!("; failed, warm-up included: {}", failure_kind::counts(&errors))
+    }
 }
 
 /// In which way no request of a point succeeded.
 fn none_succeeded(run: &Run<'_>, point: u32) -> String {
     let of_point = run.records.intervals.iter().filter(|i| i.point == point);
     let retry_after_s = of_point.flat_map(|i| &i.rows).map(|row| row.retry_after_s).max().unwrap_or(0);
-    let answers = all_answers(&errors_of(run, point), retry_after_s);
+    let answers = all_answers(&point_errors(run, point), retry_after_s);
     answers.unwrap_or_else(|| "requests failed, and none succeeded".to_owned())
 }
 
 /// Every kind of error of a point, its warm-up included.
-fn errors_of(run: &Run<'_>, point: u32) -> BTreeMap<String, u64> {
+fn point_errors(run: &Run<'_>, point: u32) -> BTreeMap<String, u64> {
     let mut kinds = BTreeMap::<String, u64>::new();
     let rows = run.records.intervals.iter().filter(|i| i.point == point).flat_map(|i| i.whole_rows());
     for (kind, n) in rows.flat_map(|r| &r.errors) {

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::kind::{self, WRONG_BODY};
+use linerate_record::run::failure_kind::{self, WRONG_BODY};
 use linerate_record::run::{FailureKind, is_answer};
 use linerate_record::units::{duration_ns, grouped, percent};
 
 use super::Run;
-use crate::lost::wrong_ms;
-use crate::view::{Point, load_of, too_many_failed};
+use crate::target_outages::wrong_ms;
+use crate::view::{Point, load_in_words, too_many_failed};
 
 const DISTRUST: &str = "do not store data on this target: read its logs and check its drives and memory";
 
@@ -37,8 +37,8 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         severity: if wrong || too_many_failed(errors, all) { Severity::Critical } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("{failed} ({label}, {})", load_of(point)),
-        evidence: format!("{}{meanwhile}", kind::counts(&point.errors)),
+        claim: format!("{failed} ({label}, {})", load_in_words(point)),
+        evidence: format!("{}{meanwhile}", failure_kind::counts(&point.errors)),
         remedy: if wrong {
             DISTRUST.into()
         } else {
@@ -63,9 +63,9 @@ pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
         claim: format!(
             "{requests} failed in the warm-up, {} of those that ended there ({label}, {})",
             percent(share),
-            load_of(point)
+            load_in_words(point)
         ),
-        evidence: kind::counts(&point.warmup_errors),
+        evidence: failure_kind::counts(&point.warmup_errors),
         remedy: "find out why the target failed when the load began; the figures cover the time after that".into(),
     })
 }

@@ -31,7 +31,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
     // Throughput of an open loop is the schedule's, and of what has not settled no ± is told.
     let rates = if point.steady && point.open.is_none() { rates(run, point.point, measure) } else { return None };
-    let Stalls { count, cost, longest } = stalls(&rates)?;
+    let MissingThroughput { count, cost, longest } = stalls(&rates)?;
     let moves = longest * cost;
     let stalls = if count == 1 { "1 stall".to_owned() } else { format!("{count} stalls") };
     (longest > STANDS_OUT && moves >= COSTS).then(|| PointFinding {
@@ -50,7 +50,7 @@ fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFindi
 
 /// What is missing where throughput lies below half of its median.
 #[derive(Debug)]
-struct Stalls {
+struct MissingThroughput {
     count: usize,
     /// What all of them cost, as a share of what was served.
     cost: f64,
@@ -58,7 +58,7 @@ struct Stalls {
     longest: f64,
 }
 
-fn stalls(rates: &[f64]) -> Option<Stalls> {
+fn stalls(rates: &[f64]) -> Option<MissingThroughput> {
     if rates.len() < INTERVALS_MIN {
         return None;
     }
@@ -70,7 +70,11 @@ fn stalls(rates: &[f64]) -> Option<Stalls> {
         stalls.filter(|part| 2.0 * part[0] < median).map(|part| part.iter().map(|rate| median - rate).sum()).collect();
     let (all, served) = (missing.iter().sum::<f64>(), rates.iter().sum::<f64>());
     let most = missing.iter().copied().fold(0.0, f64::max);
-    (all > 0.0 && served > 0.0).then(|| Stalls { count: missing.len(), cost: all / served, longest: most / all })
+    (all > 0.0 && served > 0.0).then(|| MissingThroughput {
+        count: missing.len(),
+        cost: all / served,
+        longest: most / all,
+    })
 }
 
 #[cfg(test)]

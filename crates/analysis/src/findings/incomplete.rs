@@ -17,9 +17,9 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the run did not complete".into(),
-        evidence: match searched(&view.run.asked) {
+        evidence: match searched(&view.run.requested) {
             Some(series) => format!("{measured} points have figures{cut}, in a search of {series} series"),
-            None => format!("{measured} of {} points have figures{cut}", view.run.asked.points.len()),
+            None => format!("{measured} of {} points have figures{cut}", view.run.requested.points.len()),
         },
         remedy: match measured {
             0 => "it has no usable figure: run it again",
@@ -30,9 +30,9 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
 }
 
 /// Of how many series a search is, for the knee or for a rate.
-fn searched(asked: &LoadRequest) -> Option<usize> {
-    let of_knee = asked.search.as_ref().map(|search| search.series.len());
-    of_knee.or_else(|| asked.rate_search.as_ref().map(|search| search.series.len()))
+fn searched(requested: &LoadRequest) -> Option<usize> {
+    let of_knee = requested.search.as_ref().map(|search| search.series.len());
+    of_knee.or_else(|| requested.rate_search.as_ref().map(|search| search.series.len()))
 }
 
 #[cfg(test)]

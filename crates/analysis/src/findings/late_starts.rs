@@ -54,7 +54,7 @@ mod tests {
 
     fn late_by(number: u32, late_ns: u64) -> Point {
         let open = OpenLoop {
-            asked_per_s: 100.0 * f64::from(number),
+            requested_per_s: 100.0 * f64::from(number),
             at_random: true,
             due: 1_000,
             backlog: 0,

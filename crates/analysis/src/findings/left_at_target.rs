@@ -1,12 +1,12 @@
 //! What of a run remains at the target once it has cleared up, and what deletes it.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::shown::clause;
+use linerate_record::sanitize::clause;
 use linerate_record::units::{bytes_iec, grouped};
 
 /// How far a number of what remains is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HowKnown {
+pub enum CountPrecision {
     /// It is that of a listing that was gone through to its end.
     Whole,
     /// There may be more: they were not all counted.
@@ -15,21 +15,21 @@ pub enum HowKnown {
     Contradicted,
 }
 
-impl HowKnown {
+impl CountPrecision {
     /// From whether there may be more, and whether listings contradict each other.
     #[must_use]
-    pub const fn of(more: bool, wavers: bool) -> HowKnown {
+    pub const fn from_listing(more: bool, wavers: bool) -> CountPrecision {
         match (wavers, more) {
-            (true, _) => HowKnown::Contradicted,
-            (false, true) => HowKnown::AtLeast,
-            (false, false) => HowKnown::Whole,
+            (true, _) => CountPrecision::Contradicted,
+            (false, true) => CountPrecision::AtLeast,
+            (false, false) => CountPrecision::Whole,
         }
     }
 
     const fn or_more(self) -> &'static str {
         match self {
-            HowKnown::AtLeast => " or more",
-            HowKnown::Whole | HowKnown::Contradicted => "",
+            CountPrecision::AtLeast => " or more",
+            CountPrecision::Whole | CountPrecision::Contradicted => "",
         }
     }
 }
@@ -44,7 +44,7 @@ pub enum LeftAtTarget {
         /// Their sizes together.
         bytes: u64,
         /// How far that is known.
-        known: HowKnown,
+        known: CountPrecision,
         /// What the target said last of a deletion that it did not make.
         why: Option<String>,
     },
@@ -67,7 +67,7 @@ pub enum LeftAtTarget {
         /// So many or more.
         count: u64,
         /// How far that is known.
-        known: HowKnown,
+        known: CountPrecision,
         /// What the target said last of an abort that it did not make.
         why: Option<String>,
     },
@@ -78,7 +78,7 @@ pub enum LeftAtTarget {
         /// How many.
         count: u64,
         /// How far that is known.
-        known: HowKnown,
+        known: CountPrecision,
         /// What the target said last of a deletion that it did not make.
         why: Option<String>,
     },
@@ -108,7 +108,7 @@ impl LeftAtTarget {
 
     fn words(&self, shown: impl Fn(&Option<String>) -> String) -> String {
         match self {
-            LeftAtTarget::Objects { count, known: HowKnown::Contradicted, why, .. } => {
+            LeftAtTarget::Objects { count, known: CountPrecision::Contradicted, why, .. } => {
                 contradicted(*count, ["object", "objects"], why)
             }
             LeftAtTarget::Objects { count, bytes, known, why } => {
@@ -143,7 +143,7 @@ impl LeftAtTarget {
                 };
                 format!("{writes}; the target may still store them")
             }
-            LeftAtTarget::Uploads { count, known: HowKnown::Contradicted, why } => {
+            LeftAtTarget::Uploads { count, known: CountPrecision::Contradicted, why } => {
                 contradicted(*count, ["multipart upload", "multipart uploads"], why)
             }
             LeftAtTarget::Uploads { count, why, .. } => {
@@ -151,10 +151,10 @@ impl LeftAtTarget {
                 format!("{} or more multipart {uploads} could not be aborted: {}", grouped(*count), shown(why))
             }
             LeftAtTarget::UnseenUploads(why) => format!("aborting multipart uploads: {why}"),
-            LeftAtTarget::Versions { count, known: HowKnown::Contradicted, why } => {
+            LeftAtTarget::Versions { count, known: CountPrecision::Contradicted, why } => {
                 contradicted(*count, ["version or delete marker", "versions and delete markers"], why)
             }
-            LeftAtTarget::Versions { count: 1, known: HowKnown::Whole, why } => {
+            LeftAtTarget::Versions { count: 1, known: CountPrecision::Whole, why } => {
                 format!("1 version or delete marker could not be deleted: {}", shown(why))
             }
             LeftAtTarget::Versions { count, known, why } => {
@@ -198,8 +198,8 @@ impl LeftAtTarget {
             LeftAtTarget::Objects { known, .. }
             | LeftAtTarget::Uploads { known, .. }
             | LeftAtTarget::Versions { known, .. } => match known {
-                HowKnown::Contradicted => Confidence::Likely,
-                HowKnown::Whole | HowKnown::AtLeast => Confidence::Certain,
+                CountPrecision::Contradicted => Confidence::Likely,
+                CountPrecision::Whole | CountPrecision::AtLeast => Confidence::Certain,
             },
             LeftAtTarget::Bucket(..) => Confidence::Certain,
         }
@@ -255,39 +255,39 @@ mod tests {
         let why = || "connection reset".to_owned();
         for (left, evidence) in [
             (
-                LeftAtTarget::Objects { count: 1_000, bytes: 4_096_000, known: HowKnown::Whole, why: None },
+                LeftAtTarget::Objects { count: 1_000, bytes: 4_096_000, known: CountPrecision::Whole, why: None },
                 "1000 objects of 3.91 MiB together could not be deleted: a listing still shows them",
             ),
             (
-                LeftAtTarget::Objects { count: 7, bytes: 7, known: HowKnown::AtLeast, why: Some(why()) },
+                LeftAtTarget::Objects { count: 7, bytes: 7, known: CountPrecision::AtLeast, why: Some(why()) },
                 "7 or more objects of 7.00 B or more together could not be deleted: connection reset",
             ),
             (
-                LeftAtTarget::Objects { count: 1, bytes: 1, known: HowKnown::Whole, why: None },
+                LeftAtTarget::Objects { count: 1, bytes: 1, known: CountPrecision::Whole, why: None },
                 "1 object of 1.00 B together",
             ),
             (
-                LeftAtTarget::Objects { count: 12_345, bytes: 12_345, known: HowKnown::Whole, why: None },
+                LeftAtTarget::Objects { count: 12_345, bytes: 12_345, known: CountPrecision::Whole, why: None },
                 "12\u{202f}345 objects of 12.1 KiB together",
             ),
             (
-                LeftAtTarget::Uploads { count: 2, known: HowKnown::AtLeast, why: None },
+                LeftAtTarget::Uploads { count: 2, known: CountPrecision::AtLeast, why: None },
                 "2 or more multipart uploads could not be aborted: a listing still shows them",
             ),
             (
-                LeftAtTarget::Uploads { count: 10_000, known: HowKnown::AtLeast, why: Some("refused".into()) },
+                LeftAtTarget::Uploads { count: 10_000, known: CountPrecision::AtLeast, why: Some("refused".into()) },
                 "10\u{202f}000 or more multipart uploads could not be aborted: refused",
             ),
             (
-                LeftAtTarget::Versions { count: 1, known: HowKnown::Whole, why: None },
+                LeftAtTarget::Versions { count: 1, known: CountPrecision::Whole, why: None },
                 "1 version or delete marker could not be deleted: a list",
             ),
             (
-                LeftAtTarget::Versions { count: 2, known: HowKnown::Whole, why: Some(why()) },
+                LeftAtTarget::Versions { count: 2, known: CountPrecision::Whole, why: Some(why()) },
                 "2 versions and delete markers could not be deleted: connection reset",
             ),
             (
-                LeftAtTarget::Versions { count: 100_000, known: HowKnown::AtLeast, why: None },
+                LeftAtTarget::Versions { count: 100_000, known: CountPrecision::AtLeast, why: None },
                 "100\u{202f}000 or more versions and delete markers could not be deleted",
             ),
             (LeftAtTarget::Bucket("b".into(), why()), "bucket \"b\": connection reset"),
@@ -305,22 +305,22 @@ mod tests {
         for end in ["", ".", "...", ";", ". ", ":", ".;"] {
             let (why, denied) = (format!("unknown entity &z{end}"), format!("denied{end}"));
             for left in [
-                LeftAtTarget::Objects { count: 1, bytes: 1, known: HowKnown::AtLeast, why: Some(why.clone()) },
+                LeftAtTarget::Objects { count: 1, bytes: 1, known: CountPrecision::AtLeast, why: Some(why.clone()) },
                 LeftAtTarget::Unlisted { most: 0, why: why.clone() },
                 LeftAtTarget::Unlisted { most: 9, why: why.clone() },
                 LeftAtTarget::GivenUp { writes: 1, unknown: 1 },
-                LeftAtTarget::Uploads { count: 1, known: HowKnown::AtLeast, why: Some(why.clone()) },
+                LeftAtTarget::Uploads { count: 1, known: CountPrecision::AtLeast, why: Some(why.clone()) },
                 LeftAtTarget::UnseenUploads(why.clone()),
-                LeftAtTarget::Versions { count: 1, known: HowKnown::Whole, why: Some(why.clone()) },
+                LeftAtTarget::Versions { count: 1, known: CountPrecision::Whole, why: Some(why.clone()) },
                 LeftAtTarget::UnseenVersions(why.clone()),
                 LeftAtTarget::PerhapsVersions(denied.clone(), why.clone()),
                 LeftAtTarget::UnlistedVersions { is_forbidden: false, why: why.clone() },
                 LeftAtTarget::Bucket("b".into(), why.clone()),
             ] {
                 let Finding { claim, evidence, remedy, .. } = left_at_target(&left, "linerate clean r", "s3://b/p/");
-                let told = format!("{claim}: {evidence}; {remedy}");
+                let reported = format!("{claim}: {evidence}; {remedy}");
                 for doubled in ["..", ".;", ".:", ";.", ";;", "::", ":;", ": ;", " ;", ": :"] {
-                    assert!(!told.replace("s3://", "").contains(doubled), "{doubled}: {told}");
+                    assert!(!reported.replace("s3://", "").contains(doubled), "{doubled}: {reported}");
                 }
             }
         }
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_run_that_only_left_objects_is_told_from_one_that_also_broke_off() {
         let left =
-            || left_at_target(&LeftAtTarget::Uploads { count: 2, known: HowKnown::AtLeast, why: None }, "c", "p");
+            || left_at_target(&LeftAtTarget::Uploads { count: 2, known: CountPrecision::AtLeast, why: None }, "c", "p");
         for (found, is_complete, expected) in [
             (Some(left()), true, true),
             (Some(left()), false, false),
@@ -360,16 +360,21 @@ mod tests {
             (LeftAtTarget::UnseenVersions(why()), "versions of what the run wrote: connection reset"),
             (LeftAtTarget::UnseenBucket("b".into(), why()), "bucket \"b\": connection reset"),
             (
-                LeftAtTarget::Objects { count: 7, bytes: 7, known: HowKnown::of(true, true), why: None },
+                LeftAtTarget::Objects {
+                    count: 7,
+                    bytes: 7,
+                    known: CountPrecision::from_listing(true, true),
+                    why: None,
+                },
                 "a listing showed 7 objects that another did not show, so it is not known what remains",
             ),
             (
-                LeftAtTarget::Versions { count: 1, known: HowKnown::Contradicted, why: Some(why()) },
+                LeftAtTarget::Versions { count: 1, known: CountPrecision::Contradicted, why: Some(why()) },
                 "a listing showed 1 version or delete marker that another did not show, so it is not known what \
                  remains: connection reset",
             ),
             (
-                LeftAtTarget::Uploads { count: 2, known: HowKnown::Contradicted, why: None },
+                LeftAtTarget::Uploads { count: 2, known: CountPrecision::Contradicted, why: None },
                 "a listing showed 2 multipart uploads that another did not show",
             ),
         ] {

@@ -31,7 +31,8 @@ const IMPORTED_REMEDY: &str = "what that tool did between two requests is not re
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     // Each slot has a part of an object, of which several are under way at once: objects are fewer than slots.
-    let parts = run.records.manifest.asked.part_concurrent.filter(|_| series.workload.kind() == Op::Multipart.name());
+    let parts =
+        run.records.manifest.requested.part_concurrent.filter(|_| series.workload.kind() == Op::Multipart.name());
     if parts.is_some_and(|parts| parts > 1) {
         return None;
     }
@@ -51,9 +52,9 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     {
         return None;
     }
-    let (asked, rate) = (f64::from(point.concurrency), point.requests_per_s.mean);
+    let (requested, rate) = (f64::from(point.concurrency), point.requests_per_s.mean);
     let in_flight = rate * point.total.mean_ns / 1e9;
-    let missing = 1.0 - in_flight / asked;
+    let missing = 1.0 - in_flight / requested;
     // Requests that began before the point was measured, or ended after it, are counted whole or not at all.
     let ends = point.total.p99_ns as f64 / 1e6 / point.measured_ms.max(1) as f64;
     if missing.abs() <= RESIDUAL + ends {
@@ -114,10 +115,10 @@ mod tests {
     #[test]
     fn objects_of_which_several_parts_are_under_way_at_once_are_fewer_than_slots() {
         fn uploads(records: &mut crate::records::Records, parts: u32) {
-            records.manifest.asked.part_concurrent = Some(parts);
+            records.manifest.requested.part_concurrent = Some(parts);
             for line in &mut records.points {
                 if let linerate_record::run::PointLine::Begin(begin) = line {
-                    begin.spec.workload = linerate_record::run::Worded::read("multipart");
+                    begin.spec.workload = linerate_record::run::MaybeKnown::read("multipart");
                 }
             }
             records.intervals.iter_mut().flat_map(|i| &mut i.rows).for_each(|row| row.op = Op::Multipart);
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn who_imports_a_run_is_given_no_advice_about_threads_of_linerate() {
-        let imported = finding_of(0.5, |records| records.manifest.asked.threads = 0).unwrap();
+        let imported = finding_of(0.5, |records| records.manifest.requested.threads = 0).unwrap();
         assert!(!imported.remedy.contains("--") && !imported.remedy.contains("linerate"), "{imported:?}");
         assert!(finding_of(0.5, |_| ()).unwrap().remedy.contains("--threads"));
     }

@@ -51,8 +51,8 @@ pub fn against_listing(confirmed: &ConfirmedSet, shown: &ShownSet) -> Option<Str
 /// What HEAD says that cannot be of an object that a listing has just shown: the length that it told, where it found
 /// one.
 #[must_use]
-pub fn against_head(seq: u64, size_bytes: u64, told_bytes: Option<u64>) -> Option<String> {
-    match told_bytes {
+pub fn against_head(seq: u64, size_bytes: u64, reported_bytes: Option<u64>) -> Option<String> {
+    match reported_bytes {
         Some(length) if length == size_bytes => None,
         Some(length) => Some(format!("HEAD says {length} bytes of object {seq}, which has {size_bytes}")),
         None => Some(format!("HEAD does not find object {seq}, which a listing shows")),
@@ -123,12 +123,12 @@ mod tests {
 
     #[test]
     fn head_is_held_against_the_size_that_was_written() {
-        for (told_bytes, reported) in [
+        for (reported_bytes, reported) in [
             (Some(7), None),
             (Some(6), Some("HEAD says 6 bytes of object 3, which has 7")),
             (None, Some("HEAD does not find object 3, which a listing shows")),
         ] {
-            assert_eq!(against_head(3, 7, told_bytes).as_deref(), reported);
+            assert_eq!(against_head(3, 7, reported_bytes).as_deref(), reported);
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     let each = knee.concurrency.div_ceil(series.clients.unwrap_or(1).max(1));
     let per_client = if series.clients.is_some() { " (per client)" } else { "" };
     let next = each.saturating_mul(2);
-    let remedy = match &run.records.manifest.asked.search {
+    let remedy = match &run.records.manifest.requested.search {
         Some(search) if search.highest > each => "give a longer --duration: time was up".to_owned(),
         Some(_) => format!("continue with --max-concurrent {}{per_client}", next.saturating_mul(2)),
         None => format!("continue with --concurrent {next},{}{per_client}", next.saturating_mul(2)),
@@ -51,7 +51,7 @@ mod tests {
             (Some(3), search(8), "give a longer --duration: time was up"),
         ] {
             let mut records = records(&[3, 6, 12], |c| u64::from(c) * 5);
-            records.manifest.asked.search = search;
+            records.manifest.requested.search = search;
             for line in &mut records.points {
                 if let PointLine::Begin(begin) = line {
                     begin.spec.clients = clients;

@@ -5,7 +5,7 @@
 //! which one stands meanwhile.
 
 use super::Run;
-use crate::standstills::Gaps;
+use crate::standstills::ReadingGaps;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 /// Milliseconds that clocks must part for the machine to have slept: they are not read at one instant.
@@ -15,7 +15,7 @@ const SLEPT_MS: u64 = 100;
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let readings = &run.records.readings;
     let slept_ms = readings.last()?.slept_ms.saturating_sub(readings[0].slept_ms);
-    let gaps = Gaps::of(readings);
+    let gaps = ReadingGaps::between(readings);
     let (continued, longest_ms) = (gaps.continued(), gaps.longest_ms());
     let (confidence, claim) = if slept_ms >= SLEPT_MS {
         (Confidence::Certain, format!("this machine slept for {:.1} s of the run", slept_ms as f64 / 1e3))

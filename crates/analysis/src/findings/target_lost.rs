@@ -4,9 +4,9 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::StopReason;
 
 use super::Run;
-use crate::lost::{is_silent, lost_ms};
-use crate::standstills::Gaps;
-use crate::view::{Point, load_of};
+use crate::standstills::ReadingGaps;
+use crate::target_outages::{is_silent, lost_ms};
+use crate::view::{Point, load_in_words};
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let lost_ms = lost_ms(point, &run.measured(point.point), &run.records.readings);
@@ -18,7 +18,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("the target was lost for {:.1} s ({label}, {})", lost_ms as f64 / 1e3, load_of(point)),
+        claim: format!("the target was lost for {:.1} s ({label}, {})", lost_ms as f64 / 1e3, load_in_words(point)),
         evidence: "intervals in which no request succeeded and nothing moved".into(),
         remedy: "find the time on the timeline and the reason in the target's log, then run again".into(),
     })
@@ -31,7 +31,7 @@ pub(super) fn is_unanswered(point: &Point, run: &Run<'_>) -> bool {
     if !timed || point.requests > 0 || point.error_count() > 0 {
         return false;
     }
-    let (stood, measured) = (Gaps::of(&run.records.readings).standstills(), run.measured(point.point));
+    let (stood, measured) = (ReadingGaps::between(&run.records.readings).standstills(), run.measured(point.point));
     let silent_ms: u64 = measured.iter().filter(|i| is_silent(i, &stood)).map(|i| i.to_ms - i.from_ms).sum();
     silent_ms > 0 && 2 * silent_ms >= point.measured_ms
 }
@@ -42,7 +42,7 @@ fn unanswered(label: &str, point: &Point) -> Finding {
         severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("no request was answered in {} ms ({label}, {})", point.measured_ms, load_of(point)),
+        claim: format!("no request was answered in {} ms ({label}, {})", point.measured_ms, load_in_words(point)),
         evidence: "requests were in flight, none ended, and nothing moved".into(),
         remedy: "check in the target's log whether it answers; if it does, give a --duration of several times the \
                  latency"

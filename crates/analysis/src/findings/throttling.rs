@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{is_throttling, kind};
+use linerate_record::run::{failure_kind, is_throttling};
 use linerate_record::units::{grouped, percent};
 
 use super::{PointFinding, Run, worst};
@@ -26,7 +26,8 @@ fn of_point(point: &Point) -> Option<PointFinding> {
     let again = point.retries.iter().filter(|(kind, _)| is_throttling(kind)).map(|(_, n)| *n).sum::<u64>();
     let count = (throttled.values().sum::<u64>() + again).max(point.throttled);
     let share = count as f64 / (point.requests + point.error_count()).max(1) as f64;
-    let failed = if throttled.is_empty() { String::new() } else { format!("; failed: {}", kind::counts(&throttled)) };
+    let failed =
+        if throttled.is_empty() { String::new() } else { format!("; failed: {}", failure_kind::counts(&throttled)) };
     (count > 0).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,

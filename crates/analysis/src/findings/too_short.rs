@@ -6,7 +6,7 @@ use linerate_record::units::{bytes_per_s_iec, grouped};
 
 use super::target_lost::is_unanswered;
 use super::{Run, those};
-use crate::lost::HUNG_MIN_MS;
+use crate::target_outages::HUNG_MIN_MS;
 use crate::view::{Point, Series};
 
 /// Points in which no request ended, though something moved: they have no throughput.

@@ -7,13 +7,13 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::Run;
-use crate::knee::{KneeOutcome, RisesAgain};
+use crate::knee::{KneeOutcome, SecondRise};
 use crate::view::Series;
 
 /// A series that rises again.
 pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     let knee = series.knee.as_ref()?;
-    let RisesAgain { before, low, after, below } = knee.rises_again?;
+    let SecondRise { before, low, after, below } = knee.rises_again?;
     let points = series.points.iter().filter(|p| p.concurrency == low).map(|p| p.point).collect();
     let reported = knee.outcome != KneeOutcome::Uneven;
     Some(Finding {

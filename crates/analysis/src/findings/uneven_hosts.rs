@@ -56,7 +56,7 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
         .map(|i| i.whole_rows().filter(|r| r.host as usize == number).collect())
         .collect();
     let merged = merged(rows.iter().flatten().copied()).ok()?;
-    let [median] = quantile::of(&merged, &rows, [0.5]).ok()?;
+    let [median] = quantile::quantiles(&merged, &rows, [0.5]).ok()?;
     let spread = median?.spread.ok()?;
     let low = times * (-student::quantile(1.0 - BEYOND, spread.df) * spread.variance.sqrt()).exp();
     (low > SLOWER_AT_LEAST).then(|| PointFinding {
@@ -70,7 +70,7 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
 
 /// The host whose share of requests is furthest from even, where it could have taken another.
 fn share(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
-    if !run.records.manifest.asked.host_select.is(&HostSelect::LeastOutstanding) {
+    if !run.records.manifest.requested.host_select.is(&HostSelect::LeastOutstanding) {
         return None;
     }
     let hosts = point.hosts.len() as f64;
@@ -108,7 +108,7 @@ mod tests {
         for interval in &mut records.intervals {
             interval.rows = vec![row(0, 50, 1 << 20, 1_000_000), row(1, requests, 1 << 20, 1_000_000 * times / 10)];
         }
-        records.manifest.asked.host_select = select.into();
+        records.manifest.requested.host_select = select.into();
         build(&records).unwrap().findings.into_iter().find(|f| f.kind == FindingKind::UnevenHosts)
     }
 

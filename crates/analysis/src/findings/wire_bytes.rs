@@ -35,39 +35,39 @@ const OVERHEAD_REMEDY: &str = "look for retransmits, and for other traffic of th
 
 /// Bodies that no interface carried.
 pub(super) fn unaccounted(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::BytesUnaccounted, UNACCOUNTED_REMEDY, label, series, |point| missing_of(run, series, point))
+    worst(FindingKind::BytesUnaccounted, UNACCOUNTED_REMEDY, label, series, |point| missing_bytes(run, series, point))
 }
 
 /// Bytes on the interfaces that no body explains.
 pub(super) fn overhead(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     let bodies = series.measure == Measure::Bytes;
     let here = run.records.manifest.target.on_this_machine;
-    let ways = if here { Ways::Loopback } else { Ways::Links };
-    let check = |point: &Point| if bodies { overhead_of(run, ways, point) } else { None };
+    let ways = if here { TargetInterfaces::Loopback } else { TargetInterfaces::Links };
+    let check = |point: &Point| if bodies { excess_overhead(run, ways, point) } else { None };
     worst(FindingKind::WireOverhead, OVERHEAD_REMEDY, label, series, check)
 }
 
 /// Bytes into this machine and out of it.
 #[derive(Clone, Copy)]
-struct Moved {
+struct InterfaceBytes {
     into: f64,
     out: f64,
 }
 
 /// By which interfaces the target is reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ways {
+enum TargetInterfaces {
     Loopback,
     Links,
     /// It is not known whether the target is here.
     Either,
 }
 
-fn missing_of(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFinding> {
+fn missing_bytes(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFinding> {
     let ways = match (run.records.manifest.target.on_this_machine, series.clients) {
-        (true, _) => Ways::Loopback,
-        (false, None) => Ways::Links,
-        (false, Some(_)) => Ways::Either,
+        (true, _) => TargetInterfaces::Loopback,
+        (false, None) => TargetInterfaces::Links,
+        (false, Some(_)) => TargetInterfaces::Either,
     };
     let (begin, end) = bounds(run, point.point)?;
     let readings = &run.records.readings;
@@ -91,7 +91,7 @@ fn missing_of(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFind
     check(bodies.into, carried.into, "received").or_else(|| check(bodies.out, carried.out, "sent"))
 }
 
-fn overhead_of(run: &Run<'_>, ways: Ways, point: &Point) -> Option<PointFinding> {
+fn excess_overhead(run: &Run<'_>, ways: TargetInterfaces, point: &Point) -> Option<PointFinding> {
     let measured = run.measured(point.point);
     let (from, to) = (measured.first()?.from_ms, measured.last()?.to_ms);
     let mut inside = run.records.readings.iter().filter(|r| (from..=to).contains(&r.at_ms));
@@ -117,7 +117,7 @@ const fn read_by_ms(reading: &Reading) -> u64 {
 }
 
 /// Body bytes of the intervals that begin at this instant or later.
-fn surely_between(intervals: &[&Interval], from_ms: u64) -> Moved {
+fn surely_between(intervals: &[&Interval], from_ms: u64) -> InterfaceBytes {
     let whole: Vec<&Interval> = intervals.iter().filter(|i| i.from_ms >= from_ms).copied().collect();
     bodies(&whole, 0.0, f64::INFINITY)
 }
@@ -143,8 +143,8 @@ fn bounds(run: &Run<'_>, point: u32) -> Option<(u64, u64)> {
 }
 
 /// Body bytes between two instants, intervals that these cut taken in part.
-fn bodies(intervals: &[&Interval], from_ms: f64, to_ms: f64) -> Moved {
-    let mut moved = Moved { into: 0.0, out: 0.0 };
+fn bodies(intervals: &[&Interval], from_ms: f64, to_ms: f64) -> InterfaceBytes {
+    let mut moved = InterfaceBytes { into: 0.0, out: 0.0 };
     for interval in intervals {
         let (begin, end) = (interval.from_ms as f64, interval.to_ms as f64);
         let share = ((end.min(to_ms) - begin.max(from_ms)) / (end - begin).max(1.0)).clamp(0.0, 1.0);
@@ -162,11 +162,12 @@ fn bodies(intervals: &[&Interval], from_ms: f64, to_ms: f64) -> Moved {
 
 /// What the interfaces on the way to the target carried between two readings. `None` where they are not known, or a
 /// counter went backwards.
-fn carried(run: &Run<'_>, ways: Ways, from: &Reading, to: &Reading) -> Option<Moved> {
-    let is_way = |name: &str| ways == Ways::Either || (name == "lo") == (ways == Ways::Loopback);
+fn carried(run: &Run<'_>, ways: TargetInterfaces, from: &Reading, to: &Reading) -> Option<InterfaceBytes> {
+    let is_way =
+        |name: &str| ways == TargetInterfaces::Either || (name == "lo") == (ways == TargetInterfaces::Loopback);
     let stands_on_others =
         |name: &str| run.records.manifest.machine().nics.iter().any(|nic| nic.name == name && !nic.over.is_empty());
-    let (mut moved, mut any) = (Moved { into: 0.0, out: 0.0 }, false);
+    let (mut moved, mut any) = (InterfaceBytes { into: 0.0, out: 0.0 }, false);
     for nic in to.nics.iter().filter(|n| is_way(&n.name) && !stands_on_others(&n.name)) {
         let Some(before) = from.nics.iter().find(|n| n.name == nic.name) else { continue };
         moved.into += nic.rx_bytes.checked_sub(before.rx_bytes)? as f64;

@@ -24,8 +24,8 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 
 /// That it is not known, once for all reads of a run.
 pub(super) fn unknown(run: &Run<'_>) -> Option<Finding> {
-    let (target, asked) = (&run.records.manifest.target, &run.records.manifest.asked);
-    if target.on_this_machine || asked.target_memory_bytes.is_some() {
+    let (target, requested) = (&run.records.manifest.target, &run.records.manifest.requested);
+    if target.on_this_machine || requested.target_memory_bytes.is_some() {
         return None;
     }
     let points = run.view.series.iter().flat_map(|s| &s.points);
@@ -66,7 +66,7 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
         return (read < FROM_DRIVES * served && set_bytes < memory_bytes)
             .then(|| reported(severity, Confidence::Certain, memory_bytes, &seen));
     }
-    let memory_bytes = manifest.asked.target_memory_bytes?.saturating_mul(manifest.target.hosts.len() as u64);
+    let memory_bytes = manifest.requested.target_memory_bytes?.saturating_mul(manifest.target.hosts.len() as u64);
     (set_bytes < memory_bytes).then(|| reported(Severity::Warning, Confidence::Likely, memory_bytes, ""))
 }
 
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn elsewhere_the_memory_told_decides_and_is_asked_for() {
-        let asked = finding_of(|_| ()).unwrap();
-        assert!(asked.severity == Severity::Note && asked.remedy.contains("--target-memory"), "{asked:?}");
-        let fits = finding_of(|r| r.manifest.asked.target_memory_bytes = Some(64 << 30)).unwrap();
+        let requested = finding_of(|_| ()).unwrap();
+        assert!(requested.severity == Severity::Note && requested.remedy.contains("--target-memory"), "{requested:?}");
+        let fits = finding_of(|r| r.manifest.requested.target_memory_bytes = Some(64 << 30)).unwrap();
         assert_eq!((fits.severity, fits.points.as_slice()), (Severity::Warning, [0, 1].as_slice()));
         assert!(fits.evidence.contains("128 GiB"), "of both hosts: {fits:?}");
-        assert_eq!(finding_of(|r| r.manifest.asked.target_memory_bytes = Some(4 << 20)), None);
+        assert_eq!(finding_of(|r| r.manifest.requested.target_memory_bytes = Some(4 << 20)), None);
     }
 
     #[test]

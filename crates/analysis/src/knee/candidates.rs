@@ -132,7 +132,7 @@ impl<'a> Line<'a> {
 /// The candidates where no shape is assumed.
 fn one_by_one(rungs: &[Rung], grid: &[u32], z: f64) -> Candidates {
     let last = rungs.last().map_or(grid.len().saturating_sub(1), |r| r.index);
-    let costs: Vec<f64> = (0..=last).map(|index| cost(rungs, &KneeCandidate::of(rungs, grid, index))).collect();
+    let costs: Vec<f64> = (0..=last).map(|index| cost(rungs, &KneeCandidate::at_index(rungs, grid, index))).collect();
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
     if !least.is_finite() {
         return Candidates { lowest: last, median: last, highest: last, is_concave: true };
@@ -158,7 +158,7 @@ struct KneeCandidate {
 }
 
 impl KneeCandidate {
-    fn of(rungs: &[Rung], grid: &[u32], index: usize) -> Self {
+    fn at_index(rungs: &[Rung], grid: &[u32], index: usize) -> Self {
         let below = rungs.iter().rev().find(|r| r.index <= index).filter(|r| r.index < index);
         let share = |r: &Rung| f64::from(r.concurrency) / f64::from(grid[index]);
         KneeCandidate { index, leans_on: below.map(|r| (r.index, share(r))) }

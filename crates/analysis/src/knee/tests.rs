@@ -69,8 +69,8 @@ fn of_a_saw_tooth_a_knee_is_told_where_all_that_may_be_the_best_was_measured() {
 fn visits_of_one_concurrency_that_lie_apart_tell_no_knee() {
     let rising = [(1, 10.0), (2, 20.0), (4, 40.0), (8, 41.0), (16, 41.0)];
     let knee = |apart: f64| {
-        let of = |&(c, x): &(u32, f64)| [visit(c, x, 0.01), visit(c, x * (1.0 + apart), 0.01)];
-        judge(&rising.iter().flat_map(of).collect::<Vec<_>>(), 1, 16).outcome
+        let visits_apart = |&(c, x): &(u32, f64)| [visit(c, x, 0.01), visit(c, x * (1.0 + apart), 0.01)];
+        judge(&rising.iter().flat_map(visits_apart).collect::<Vec<_>>(), 1, 16).outcome
     };
     assert_eq!((knee(0.04), knee(0.12)), (KneeOutcome::Found, KneeOutcome::Unsteady));
 }
@@ -94,12 +94,12 @@ fn what_is_too_unsteady_for_a_knee_is_the_concurrency_that_is_and_no_visits_are_
 /// What a search measures of a curve, and what it tells.
 fn searched(curve: impl Fn(u32) -> f64, p50_ns: impl Fn(u32) -> u64) -> (Vec<u32>, Knee) {
     let mut search = KneeSearch::new(KneeLimits::new(1, 256));
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     loop {
         match search.next() {
-            KneeStep::Done(knee) => return (asked, knee),
+            KneeStep::Done(knee) => return (requested, knee),
             KneeStep::Measure(KneeProbe { concurrency, at_most_ms, .. }) => {
-                asked.push(concurrency);
+                requested.push(concurrency);
                 let one = visit(concurrency, curve(concurrency), 0.01);
                 search.observe(KneeVisit { p50_ns: p50_ns(concurrency), spent_ms: at_most_ms, ..one });
             }
@@ -121,7 +121,7 @@ fn a_second_rise_beyond_the_climb_is_found() {
 
 #[test]
 fn nobody_looks_beyond_where_throughput_falls_or_requests_would_take_too_long() {
-    let most = |(asked, _): (Vec<u32>, Knee)| asked.into_iter().max();
+    let most = |(requested, _): (Vec<u32>, Knee)| requested.into_iter().max();
     let level = |c: u32| f64::from(c.min(4)) * 15.0;
     assert_eq!(most(searched(level, |_| 1_000_000)), Some(256));
     // 16 in flight take 160 ms; 256 would take 2.6 s of a visit of 3.3 s.

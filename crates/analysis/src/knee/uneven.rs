@@ -14,7 +14,7 @@ const SURE: f64 = 4.0;
 
 /// A curve that rises again, after it had levelled off or fallen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RisesAgain {
+pub struct SecondRise {
     /// The concurrency before.
     pub before: u32,
     /// The concurrency that lies below.
@@ -26,7 +26,7 @@ pub struct RisesAgain {
 }
 
 /// The clearest rise after a level or a fall, where it is beyond doubt and matters to a knee.
-pub(super) fn rises_again(rungs: &[Rung]) -> Option<RisesAgain> {
+pub(super) fn rises_again(rungs: &[Rung]) -> Option<SecondRise> {
     hollows(rungs).max_by(|a, b| a.errors.total_cmp(&b.errors)).map(|h| h.reported)
 }
 
@@ -36,14 +36,14 @@ pub(super) fn foot(rungs: &[Rung]) -> Option<usize> {
 }
 
 /// A rung that lies below the line between two others, of which the last gives more than it.
-struct Hollow {
+struct CurveDip {
     index: usize,
     /// By how many standard errors it lies below.
     errors: f64,
-    reported: RisesAgain,
+    reported: SecondRise,
 }
 
-fn hollows(rungs: &[Rung]) -> impl Iterator<Item = Hollow> {
+fn hollows(rungs: &[Rung]) -> impl Iterator<Item = CurveDip> {
     let is_sound = |r: &Rung| r.throughput.mean > 0.0 && r.error > 0.0;
     let threes = (0..rungs.len()).flat_map(move |at| {
         (0..at).flat_map(move |before| (at + 1..rungs.len()).map(move |after| [before, at, after]))
@@ -54,7 +54,7 @@ fn hollows(rungs: &[Rung]) -> impl Iterator<Item = Hollow> {
         .filter_map(hollow)
 }
 
-fn hollow([before, at, after]: [&Rung; 3]) -> Option<Hollow> {
+fn hollow([before, at, after]: [&Rung; 3]) -> Option<CurveDip> {
     let place = |r: &Rung| (f64::from(r.concurrency).ln(), r.throughput.mean.ln(), r.error / r.throughput.mean);
     let ((x0, y0, e0), (x1, y1, e1), (x2, y2, e2)) = (place(before), place(at), place(after));
     let part = (x1 - x0) / (x2 - x0);
@@ -62,13 +62,13 @@ fn hollow([before, at, after]: [&Rung; 3]) -> Option<Hollow> {
     let error = e1.hypot((1.0 - part) * e0).hypot(part * e2);
     let matters = -SHARE.ln();
     let is_clear = below > (SURE * error).max(matters) && rise > (SURE * e1.hypot(e2)).max(matters);
-    let reported = RisesAgain {
+    let reported = SecondRise {
         before: before.concurrency,
         low: at.concurrency,
         after: after.concurrency,
         below: 1.0 - (-below).exp(),
     };
-    is_clear.then(|| Hollow { index: at.index, errors: below / error, reported })
+    is_clear.then(|| CurveDip { index: at.index, errors: below / error, reported })
 }
 
 /// Concurrencies of the grid, up to the highest measured, that were not measured and may give nearly the best.

@@ -11,7 +11,7 @@ use linerate_record::lines::listed;
 use linerate_record::net::{NetPair, NetRun, NetVisit, NetWay};
 
 use super::classes::{ByRepetition, logs, mean, ratio, whole};
-use super::pairs::{NetSeen, rate};
+use super::pairs::{NetSamples, rate};
 use super::streams::MATTERS;
 use super::view::{
     NetBisection, NetBisectionOutcome, NetInterval, NetRackFigures, NetRackSide, NetRatio, NetRatioVerdict,
@@ -39,15 +39,15 @@ fn racks(run: &NetRun) -> NetRacks<'_> {
     names.sort_unstable();
     names.dedup();
     let place = |name: &str| names.binary_search(&name).ok();
-    let of: Vec<Option<usize>> = run.nodes.iter().map(|node| node.rack.as_deref().and_then(place)).collect();
-    let machines = (0..names.len()).map(|rack| of.iter().filter(|of| **of == Some(rack)).count()).collect();
-    NetRacks { names, of, machines }
+    let rack_places: Vec<Option<usize>> = run.nodes.iter().map(|node| node.rack.as_deref().and_then(place)).collect();
+    let machines = (0..names.len()).map(|rack| rack_places.iter().filter(|of| **of == Some(rack)).count()).collect();
+    NetRacks { names, of: rack_places, machines }
 }
 
 /// The places of the racks of a pair's ends.
 fn ends(racks: &NetRacks<'_>, pair: &NetPair) -> Option<(usize, usize)> {
-    let of = |node: u32| racks.of.get(node as usize).copied().flatten();
-    of(pair.from).zip(of(pair.to))
+    let rack_at = |node: u32| racks.of.get(node as usize).copied().flatten();
+    rack_at(pair.from).zip(rack_at(pair.to))
 }
 
 /// Whether all pairs of a visit are between racks; `None` where they are neither that nor all within.
@@ -58,7 +58,7 @@ fn is_across(racks: &NetRacks<'_>, visit: &NetVisit) -> Option<bool> {
 }
 
 /// What racks carry, with each number of streams; nothing of another way.
-pub(super) fn bisection(seen: &NetSeen<'_>) -> Vec<NetBisection> {
+pub(super) fn bisection(seen: &NetSamples<'_>) -> Vec<NetBisection> {
     if seen.run.load.way != NetWay::Bisection {
         return Vec::new();
     }
@@ -66,7 +66,7 @@ pub(super) fn bisection(seen: &NetSeen<'_>) -> Vec<NetBisection> {
     seen.run.load.streams.iter().map(|streams| with_streams(seen, &racks, *streams)).collect()
 }
 
-fn with_streams(seen: &NetSeen<'_>, racks: &NetRacks<'_>, streams: u32) -> NetBisection {
+fn with_streams(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> NetBisection {
     let numbers = seen.run.load.streams.len();
     let [across, within] = [true, false].map(|is_across| sums(seen, racks, (streams, is_across)));
     let both = |key: &(usize, bool)| Some((*key, logs(across.get(key)?, within.get(key)?)));
@@ -104,17 +104,17 @@ fn with_streams(seen: &NetSeen<'_>, racks: &NetRacks<'_>, streams: u32) -> NetBi
 
 /// The mean sum of each rack and side in each repetition, over the visits across or within in which all of its machines
 /// have figures.
-fn sums(seen: &NetSeen<'_>, racks: &NetRacks<'_>, (streams, across): (u32, bool)) -> Sums {
+fn sums(seen: &NetSamples<'_>, racks: &NetRacks<'_>, (streams, across): (u32, bool)) -> Sums {
     let mut all: BTreeMap<(usize, bool), BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     let is_one = |visit: &&NetVisit| visit.streams == streams && is_across(racks, visit) == Some(across);
     for visit in seen.visits.iter().filter(is_one) {
-        let mut of: BTreeMap<(usize, bool), Vec<f64>> = BTreeMap::new();
+        let mut sums_by_rack: BTreeMap<(usize, bool), Vec<f64>> = BTreeMap::new();
         for pair in &visit.pairs {
             let (Some((from, to)), Ok(per_s)) = (ends(racks, pair), rate(pair, &seen.run.load)) else { continue };
-            of.entry((from, true)).or_default().push(per_s);
-            of.entry((to, false)).or_default().push(per_s);
+            sums_by_rack.entry((from, true)).or_default().push(per_s);
+            sums_by_rack.entry((to, false)).or_default().push(per_s);
         }
-        for (key, rates) in of.into_iter().filter(|((rack, _), rates)| rates.len() == racks.machines[*rack]) {
+        for (key, rates) in sums_by_rack.into_iter().filter(|((rack, _), rates)| rates.len() == racks.machines[*rack]) {
             all.entry(key).or_default().entry(visit.repetition).or_default().push(rates.iter().sum());
         }
     }
@@ -130,11 +130,11 @@ fn together(both: [&Sums; 2], each: &Sums) -> [ByRepetition; 2] {
         each.iter().filter(|((_, sends), _)| *sends).map(|(key, of)| (*key, of.clone())).unzip();
     let (kept, repetitions) = whole(&of);
     both.map(|sums| {
-        let of = |repetition: &u32| {
+        let sum_over_kept = |repetition: &u32| {
             let values = kept.iter().filter_map(|place| sums.get(&keys[*place])?.get(repetition));
             (*repetition, values.sum::<f64>())
         };
-        repetitions.iter().map(of).collect()
+        repetitions.iter().map(sum_over_kept).collect()
     })
 }
 
@@ -180,7 +180,7 @@ fn lacking(
 }
 
 /// Each round across.
-fn splits(seen: &NetSeen<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetSplitFigures> {
+fn splits(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetSplitFigures> {
     let is_one = |visit: &&NetVisit| visit.streams == streams && is_across(racks, visit) == Some(true);
     let mut rounds: BTreeMap<u32, Vec<&NetVisit>> = BTreeMap::new();
     for visit in seen.visits.iter().filter(is_one) {
@@ -189,7 +189,7 @@ fn splits(seen: &NetSeen<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetSpli
     let split = |(round, visits): (u32, Vec<&NetVisit>)| {
         let pairs = visits.first().map(|visit| visit.pairs.as_slice()).unwrap_or_default();
         let sides = sides(racks, pairs);
-        let of = |there: bool| {
+        let mean_rate = |there: bool| {
             let sum = |visit: &&NetVisit| Some((visit.repetition, one_way(seen, racks, (*visit, &sides), there)?));
             mean(&visits.iter().filter_map(sum).collect())
         };
@@ -197,8 +197,8 @@ fn splits(seen: &NetSeen<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetSpli
             round,
             first: sides.iter().filter(|(_, is_first)| **is_first).map(|(rack, _)| *rack as u32).collect(),
             pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
-            there_per_s: of(true),
-            back_per_s: of(false),
+            there_per_s: mean_rate(true),
+            back_per_s: mean_rate(false),
         }
     };
     rounds.into_iter().map(split).collect()
@@ -206,7 +206,7 @@ fn splits(seen: &NetSeen<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetSpli
 
 /// What one half sends to the other in a visit; `None` where a pair has no figures.
 fn one_way(
-    seen: &NetSeen<'_>,
+    seen: &NetSamples<'_>,
     racks: &NetRacks<'_>,
     (visit, sides): (&NetVisit, &BTreeMap<usize, bool>),
     there: bool,

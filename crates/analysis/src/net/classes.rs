@@ -9,10 +9,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::net::{NetAgainstAsked, NetClass, NetOp, NetRun, NetSpace, NetThrough, NetVisit};
+use linerate_record::net::{NetClass, NetClassComparison, NetOp, NetRoute, NetRun, NetSpace, NetVisit};
 
 use super::framing::{FramedWay, framing_ratio, seen_overlay};
-use super::pairs::{self, NetSeen, mean_of, of_rate, of_ratio};
+use super::pairs::{self, NetSamples, mean_and_interval, of_rate, of_ratio};
 use super::ports;
 use super::view::{
     NetAgainst, NetAgainstPair, NetClassFigures, NetCosts, NetInterval, NetPairFigures, NetRatio, NetRatioVerdict,
@@ -44,7 +44,7 @@ pub(super) type ByRepetition = BTreeMap<u32, f64>;
 type OfHosts<'p> = ((String, String), [Vec<&'p ClassedPair>; 2]);
 
 /// Visits by one way. All of them as a rule, which are not copied then.
-pub(super) fn of_way(visits: &[NetVisit], through: NetThrough) -> Cow<'_, [NetVisit]> {
+pub(super) fn of_way(visits: &[NetVisit], through: NetRoute) -> Cow<'_, [NetVisit]> {
     if visits.iter().all(|visit| visit.through == through) {
         return Cow::Borrowed(visits);
     }
@@ -55,14 +55,14 @@ pub(super) fn of_way(visits: &[NetVisit], through: NetThrough) -> Cow<'_, [NetVi
 /// those at machines' own addresses, in the order in which they were seen.
 pub(super) fn classed(
     (run, visits): (&NetRun, &[NetVisit]),
-    (seen, direct): (&NetSeen<'_>, &[NetPairFigures]),
+    (seen, direct): (&NetSamples<'_>, &[NetPairFigures]),
 ) -> Vec<ClassedPair> {
     // Lengths of packets are no rates.
     if run.load.op == NetOp::Mtu || run.nodes.iter().all(|node| node.place.is_none()) {
         return Vec::new();
     }
-    let mut all = of_pairs((run, seen, NetThrough::Direct), direct.to_vec());
-    for through in NetThrough::ALL.into_iter().filter(|through| !through.is_direct()) {
+    let mut all = of_pairs((run, seen, NetRoute::Direct), direct.to_vec());
+    for through in NetRoute::ALL.into_iter().filter(|through| !through.is_direct()) {
         let visits = of_way(visits, through);
         let seen = pairs::seen(run, &visits);
         let figures = seen.pairs.iter().map(|(key, of)| pairs::figures(&seen, *key, of).0).collect();
@@ -73,10 +73,10 @@ pub(super) fn classed(
 
 /// Pairs by one way, with the figures of each.
 fn of_pairs(
-    (run, seen, through): (&NetRun, &NetSeen<'_>, NetThrough),
+    (run, seen, through): (&NetRun, &NetSamples<'_>, NetRoute),
     figures: Vec<NetPairFigures>,
 ) -> Vec<ClassedPair> {
-    let classed = |((key, of), figures): ((&(u32, u32, u32), &pairs::SeenPair<'_>), NetPairFigures)| {
+    let classed = |((key, of), figures): ((&(u32, u32, u32), &pairs::PairSamples<'_>), NetPairFigures)| {
         let class = run.class_of((key.0, key.1), through)?;
         let rates = of.visits.iter().map(|visit| (seen.visits[visit.place].repetition, visit.per_s)).collect();
         Some(ClassedPair { class, is_v6: is_v6(run, key.1, through), rates, figures })
@@ -85,13 +85,13 @@ fn of_pairs(
 }
 
 /// Whether packets that go to a machine by a way are of IPv6.
-fn is_v6(run: &NetRun, to: u32, through: NetThrough) -> bool {
+fn is_v6(run: &NetRun, to: u32, through: NetRoute) -> bool {
     let node = run.nodes.get(to as usize);
     let place = node.and_then(|node| node.place.as_ref());
     let address = match through {
-        NetThrough::Direct => node.map(|node| &node.address),
-        NetThrough::Service => place.and_then(|place| place.service.as_ref()),
-        NetThrough::Second => place.and_then(|place| place.second.as_ref()),
+        NetRoute::Direct => node.map(|node| &node.address),
+        NetRoute::Service => place.and_then(|place| place.service.as_ref()),
+        NetRoute::Second => place.and_then(|place| place.second.as_ref()),
     };
     address.is_some_and(|address| ports::is_v6(address))
 }
@@ -103,19 +103,20 @@ pub(super) fn direct_classes(all: &[ClassedPair]) -> usize {
 
 /// The figures of each class.
 pub(super) fn classes(run: &NetRun, all: &[ClassedPair]) -> Vec<NetClassFigures> {
-    let mut of: BTreeMap<(NetClass, u32), Vec<&ClassedPair>> = BTreeMap::new();
+    let mut figures_by_class: BTreeMap<(NetClass, u32), Vec<&ClassedPair>> = BTreeMap::new();
     for pair in all {
-        of.entry((pair.class, pair.figures.streams)).or_default().push(pair);
+        figures_by_class.entry((pair.class, pair.figures.streams)).or_default().push(pair);
     }
     let to_hosts = |&(class, streams): &(NetClass, u32)| {
         let base = class.base();
         let both = if base == class { Vec::new() } else { matched(run, all, [class, base], streams) };
         let each: Vec<ByRepetition> =
-            both.iter().map(|(_, two)| logs_of(two)).filter(|logs| !logs.is_empty()).collect();
+            both.iter().map(|(_, two)| log_ratios(two)).filter(|logs| !logs.is_empty()).collect();
         let (logs, over) = (joined(&each), whole(&each).0.len());
         (!logs.is_empty()).then_some(((class, streams), (logs, over)))
     };
-    let ratios: BTreeMap<(NetClass, u32), (ByRepetition, usize)> = of.keys().filter_map(to_hosts).collect();
+    let ratios: BTreeMap<(NetClass, u32), (ByRepetition, usize)> =
+        figures_by_class.keys().filter_map(to_hosts).collect();
     let figures = |(key, pairs): (&(NetClass, u32), &Vec<&ClassedPair>)| {
         let (class, streams) = *key;
         let with = pairs.iter().filter(|pair| !pair.rates.is_empty()).count();
@@ -136,13 +137,13 @@ pub(super) fn classes(run: &NetRun, all: &[ClassedPair]) -> Vec<NetClassFigures>
             to_host_over: ratios.get(key).and_then(|(_, hosts)| u32::try_from(*hosts).ok()),
         }
     };
-    of.iter().map(figures).collect()
+    figures_by_class.iter().map(figures).collect()
 }
 
 /// Classes that somebody asked for against each other, with each number of streams.
 pub(super) fn against(run: &NetRun, all: &[ClassedPair]) -> Vec<NetAgainst> {
-    let Some(asked) = run.against.filter(|_| !all.is_empty()) else { return Vec::new() };
-    run.load.streams.iter().map(|streams| against_with(run, all, asked, *streams)).collect()
+    let Some(requested) = run.against.filter(|_| !all.is_empty()) else { return Vec::new() };
+    run.load.streams.iter().map(|streams| against_with(run, all, requested, *streams)).collect()
 }
 
 /// Pairs of a class by the hosts that send and receive.
@@ -152,14 +153,14 @@ fn by_hosts<'p>(
     class: NetClass,
     streams: u32,
 ) -> BTreeMap<(String, String), Vec<&'p ClassedPair>> {
-    let mut of: BTreeMap<(String, String), Vec<&ClassedPair>> = BTreeMap::new();
+    let mut pairs_by_hosts: BTreeMap<(String, String), Vec<&ClassedPair>> = BTreeMap::new();
     for pair in all.iter().filter(|pair| (pair.class, pair.figures.streams) == (class, streams)) {
         let host = |node: u32| Some(run.nodes.get(node as usize)?.place.as_ref()?.host.clone());
         if let Some(hosts) = host(pair.figures.from).zip(host(pair.figures.to)) {
-            of.entry(hosts).or_default().push(pair);
+            pairs_by_hosts.entry(hosts).or_default().push(pair);
         }
     }
-    of
+    pairs_by_hosts
 }
 
 /// Each two hosts that have pairs of both classes.
@@ -168,13 +169,13 @@ fn matched<'p>(run: &NetRun, all: &'p [ClassedPair], two: [NetClass; 2], streams
     one.into_iter().filter_map(|(hosts, pairs)| other.remove(&hosts).map(|others| (hosts, [pairs, others]))).collect()
 }
 
-fn logs_of(two: &[Vec<&ClassedPair>; 2]) -> ByRepetition {
+fn log_ratios(two: &[Vec<&ClassedPair>; 2]) -> ByRepetition {
     let [own, other] = two.each_ref().map(|pairs| series(pairs));
     logs(&own, &other)
 }
 
-fn against_with(run: &NetRun, all: &[ClassedPair], asked: NetAgainstAsked, streams: u32) -> NetAgainst {
-    let both = matched(run, all, [asked.class, asked.base], streams);
+fn against_with(run: &NetRun, all: &[ClassedPair], requested: NetClassComparison, streams: u32) -> NetAgainst {
+    let both = matched(run, all, [requested.class, requested.base], streams);
     // Each number of streams has a ratio of its own.
     let numbers = run.load.streams.len();
     let mut of_all: Vec<ByRepetition> = Vec::new();
@@ -186,13 +187,13 @@ fn against_with(run: &NetRun, all: &[ClassedPair], asked: NetAgainstAsked, strea
         let (Some(ratio), Some(one), Some(two_mean)) = found else { continue };
         of_all.push(logs);
         let (from, to) = hosts.clone();
-        let costs = costs(asked, [two[0].as_slice(), two[1].as_slice()], Some(ratio.ratio.mean));
+        let costs = costs(requested, [two[0].as_slice(), two[1].as_slice()], Some(ratio.ratio.mean));
         pairs.push(NetAgainstPair { from, to, per_s: [one.mean, two_mean.mean], ratio, costs });
     }
     let whole = ratio(&joined(&of_all), numbers);
     let sides = [0, 1].map(|side| both.iter().flat_map(|(_, two)| two[side].iter().copied()).collect::<Vec<_>>());
-    let costs = costs(asked, [&sides[0], &sides[1]], whole.map(|whole| whole.ratio.mean));
-    NetAgainst { asked, streams, ratio: whole, costs, pairs, said: String::new() }
+    let costs = costs(requested, [&sides[0], &sides[1]], whole.map(|whole| whole.ratio.mean));
+    NetAgainst { requested, streams, ratio: whole, costs, pairs, said: String::new() }
 }
 
 /// Repetitions that all have.
@@ -220,8 +221,8 @@ pub(super) fn whole(all: &[ByRepetition]) -> (Vec<usize>, BTreeSet<u32>) {
 fn joined(all: &[ByRepetition]) -> ByRepetition {
     let (kept, repetitions) = whole(all);
     let values = |repetition: u32| kept.iter().filter_map(move |place| all[*place].get(&repetition));
-    let of = |repetition: u32| values(repetition).sum::<f64>() / kept.len() as f64;
-    repetitions.into_iter().map(|repetition| (repetition, of(repetition))).collect()
+    let mean_in = |repetition: u32| values(repetition).sum::<f64>() / kept.len() as f64;
+    repetitions.into_iter().map(|repetition| (repetition, mean_in(repetition))).collect()
 }
 
 /// The same of the rates of pairs with figures.
@@ -231,7 +232,7 @@ fn series(pairs: &[&ClassedPair]) -> ByRepetition {
 
 pub(super) fn mean(of: &ByRepetition) -> Option<NetInterval> {
     let values: Vec<f64> = of.values().copied().collect();
-    let (mean, half) = mean_of(&values);
+    let (mean, half) = mean_and_interval(&values);
     (!values.is_empty()).then(|| of_rate(mean, half))
 }
 
@@ -242,12 +243,12 @@ pub(super) fn logs(one: &ByRepetition, other: &ByRepetition) -> ByRepetition {
 
 pub(super) fn ratio(logs: &ByRepetition, comparisons: usize) -> Option<NetRatio> {
     let logs: Vec<f64> = logs.values().copied().collect();
-    (!logs.is_empty()).then(|| ratio_of(&logs, comparisons))
+    (!logs.is_empty()).then(|| ratio_from_logs(&logs, comparisons))
 }
 
 /// The ratio that logarithms are of, each of a repetition or of a block, and what can be said of it beside so many.
-pub(super) fn ratio_of(logs: &[f64], comparisons: usize) -> NetRatio {
-    let (mean, half) = mean_of(logs);
+pub(super) fn ratio_from_logs(logs: &[f64], comparisons: usize) -> NetRatio {
+    let (mean, half) = mean_and_interval(logs);
     let degrees = logs.len() as f64 - 1.0;
     // Bonferroni's: each of so many is given a part of the chance.
     let wider = |half: f64| {
@@ -263,28 +264,28 @@ pub(super) fn ratio_of(logs: &[f64], comparisons: usize) -> NetRatio {
 }
 
 /// The median of what pairs have.
-fn middle(pairs: &[&ClassedPair], of: fn(&NetPairFigures) -> Option<f64>) -> Option<f64> {
-    median(pairs.iter().filter_map(|pair| of(&pair.figures)).collect())
+fn middle(pairs: &[&ClassedPair], extract: fn(&NetPairFigures) -> Option<f64>) -> Option<f64> {
+    median(pairs.iter().filter_map(|pair| extract(&pair.figures)).collect())
 }
 
-fn costs(asked: NetAgainstAsked, two: [&[&ClassedPair]; 2], ratio: Option<f64>) -> NetCosts {
+fn costs(requested: NetClassComparison, two: [&[&ClassedPair]; 2], ratio: Option<f64>) -> NetCosts {
     let figures = two.map(|pairs| pairs.iter().map(|pair| &pair.figures).collect::<Vec<_>>());
     let is_v6 = two.map(|pairs| pairs.iter().any(|pair| pair.is_v6));
-    let said = asked.overlay_bytes.map(|bytes| around(asked, bytes));
+    let said = requested.overlay_bytes.map(|bytes| around(requested, bytes));
     // On one host nothing is encapsulated, and segments of it tell nothing of those between two.
-    let told = said.or_else(|| match (asked.class.is_same, asked.base.is_same) {
+    let reported = said.or_else(|| match (requested.class.is_same, requested.base.is_same) {
         (false, false) => overlay_of_segments(&figures),
         (true, true) => Some([0, 0]),
         _ => None,
     });
-    costs_of(figures, is_v6, told, ratio)
+    class_costs(figures, is_v6, reported, ratio)
 }
 
 /// What is around packets of both classes where that of the first was said: the second has the same where its packets
 /// go to pods of another host in the same network.
-fn around(asked: NetAgainstAsked, bytes: u32) -> [u32; 2] {
-    let NetAgainstAsked { class, base, .. } = asked;
-    let is_second = |of: NetClass| of.through == NetThrough::Second;
+fn around(requested: NetClassComparison, bytes: u32) -> [u32; 2] {
+    let NetClassComparison { class, base, .. } = requested;
+    let is_second = |of: NetClass| of.through == NetRoute::Second;
     let has_it_too = !base.is_same && base.to == NetSpace::Pod && is_second(base) == is_second(class);
     [if class.is_same { 0 } else { bytes }, if has_it_too { bytes } else { 0 }]
 }
@@ -303,13 +304,13 @@ pub(super) fn overlay_of_segments(two: &[Vec<&NetPairFigures>; 2]) -> Option<[u3
 }
 
 /// What the bytes of pairs on two sides cost, with so many bytes around packets where that is known.
-pub(super) fn costs_of(
+pub(super) fn class_costs(
     two: [Vec<&NetPairFigures>; 2],
     is_v6: [bool; 2],
     overlay_bytes: Option<[u32; 2]>,
     ratio: Option<f64>,
 ) -> NetCosts {
-    let of = |field: fn(&NetPairFigures) -> Option<f64>| {
+    let medians = |field: fn(&NetPairFigures) -> Option<f64>| {
         two.each_ref().map(|pairs| median(pairs.iter().filter_map(|pair| field(pair)).collect()))
     };
     let segment_bytes = segments(&two);
@@ -327,9 +328,9 @@ pub(super) fn costs_of(
         overlay_bytes,
         framing_ratio,
         rest_ratio: ratio.zip(framing_ratio).map(|(ratio, framing)| ratio / framing),
-        sender_cpu_s_per_gib: of(|of| of.sender_cpu_s_per_gib),
-        receiver_cpu_s_per_gib: of(|of| of.receiver_cpu_s_per_gib),
-        sender_busy_s_per_gib: of(|of| of.sender_busy_s_per_gib),
-        receiver_busy_s_per_gib: of(|of| of.receiver_busy_s_per_gib),
+        sender_cpu_s_per_gib: medians(|of| of.sender_cpu_s_per_gib),
+        receiver_cpu_s_per_gib: medians(|of| of.receiver_cpu_s_per_gib),
+        sender_busy_s_per_gib: medians(|of| of.sender_busy_s_per_gib),
+        receiver_busy_s_per_gib: medians(|of| of.receiver_busy_s_per_gib),
     }
 }

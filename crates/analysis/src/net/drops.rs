@@ -99,9 +99,9 @@ fn per_s(count: u64, over_ms: u64) -> f64 {
 }
 
 /// What was most per second as a mean over visits, of those that are more than nothing.
-fn most<K: Ord>(machines: &[&NetMachine], of: impl Fn(&NetMachine) -> Vec<(K, f64)>) -> Option<(K, f64)> {
+fn most<K: Ord>(machines: &[&NetMachine], extract: impl Fn(&NetMachine) -> Vec<(K, f64)>) -> Option<(K, f64)> {
     let mut sums = std::collections::BTreeMap::new();
-    for (key, per_s) in machines.iter().flat_map(|machine| of(machine)) {
+    for (key, per_s) in machines.iter().flat_map(|machine| extract(machine)) {
         *sums.entry(key).or_insert(0.0) += per_s;
     }
     let count = machines.len().max(1) as f64;

@@ -5,7 +5,7 @@ use linerate_record::finding::Confidence;
 use linerate_record::net::{NetOp, NetWay};
 use linerate_record::units::{bits_per_s, bytes_iec, count, duration_ns, percent};
 
-use super::pairs::{NetSeen, PairReadings};
+use super::pairs::{NetSamples, PairReadings};
 use super::view::{NetLimit, NetLimitedBy, NetPairFigures};
 
 /// Share of a port's speed from which it counts as full, framing included.
@@ -15,7 +15,7 @@ const LINK_FULL: f64 = 0.93;
 const MEMBER_MOST: f64 = 1.02;
 
 /// Share of the rate that was asked for from which that is the limit.
-pub(super) const ASKED_REACHED: f64 = 0.95;
+pub(super) const REQUESTED_REACHED: f64 = 0.95;
 
 /// Share of the time from which a thread or a core counts as full.
 const PROCESSOR_FULL: f64 = 0.95;
@@ -56,7 +56,7 @@ pub(super) fn says_where(limit: &NetLimit) -> bool {
 }
 
 /// What limited a pair whose figures these are; `None` where no visit counts.
-pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+pub(super) fn limit(seen: &NetSamples<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
     let rate = figures.per_s?.mean;
     match seen.run.load.op {
         NetOp::Stream => {}
@@ -66,7 +66,7 @@ pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &Pai
     }
     let found = link(seen, figures, readings)
         .or_else(|| member(seen, figures, readings, rate))
-        .or_else(|| asked(seen, rate))
+        .or_else(|| requested(seen, rate))
         .or_else(|| mostly_held(figures))
         .or_else(|| sender(figures, readings))
         .or_else(|| receiver(figures, readings))
@@ -76,7 +76,7 @@ pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &Pai
 }
 
 /// Requests and connections wait for each other, so that what is left once nothing is full is the time of each.
-fn of_exchanges(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> NetLimit {
+fn of_exchanges(seen: &NetSamples<'_>, figures: &NetPairFigures, readings: &PairReadings) -> NetLimit {
     let found = link(seen, figures, readings)
         .or_else(|| sender(figures, readings))
         .or_else(|| receiver(figures, readings))
@@ -96,8 +96,8 @@ fn of_exchanges(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairRea
 }
 
 /// Datagrams come at the rate that was asked for, or the sender is too slow for it, or some are lost.
-fn of_datagrams(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings, rate: f64) -> NetLimit {
-    let found = asked(seen, rate)
+fn of_datagrams(seen: &NetSamples<'_>, figures: &NetPairFigures, readings: &PairReadings, rate: f64) -> NetLimit {
+    let found = requested(seen, rate)
         .or_else(|| link(seen, figures, readings))
         .or_else(|| member(seen, figures, readings, rate))
         .or_else(|| socket_buffer(figures))
@@ -109,33 +109,33 @@ fn of_datagrams(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairRea
 
 /// Datagrams that came as far as the receiver's sockets, and were not read soon enough.
 fn socket_buffer(figures: &NetPairFigures) -> Option<NetLimit> {
-    let of = figures.datagrams.filter(|of| of.socket_drops_share >= LOST)?;
+    let datagrams = figures.datagrams.filter(|of| of.socket_drops_share >= LOST)?;
     Some(NetLimit {
         by: NetLimitedBy::SocketBuffer,
         confidence: Confidence::Likely,
         evidence: format!(
             "the receiver's own sockets drop {} of datagrams, of {} that are lost",
-            percent(of.socket_drops_share),
-            percent(of.lost_share)
+            percent(datagrams.socket_drops_share),
+            percent(datagrams.lost_share)
         ),
         look_at: "net.core.rmem_max of the receiver, more streams and more threads: it reads too slowly".to_owned(),
     })
 }
 
 fn lost_datagrams(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
-    let of = figures.datagrams.filter(|of| of.lost_share >= LOST)?;
+    let datagrams = figures.datagrams.filter(|of| of.lost_share >= LOST)?;
     Some(NetLimit {
         confidence: Confidence::Likely,
-        ..lossy(format!("{} of datagrams are lost", percent(of.lost_share)), readings)
+        ..lossy(format!("{} of datagrams are lost", percent(datagrams.lost_share)), readings)
     })
 }
 
-fn link(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+fn link(seen: &NetSamples<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
     let share = figures.link_share.filter(|share| *share >= LINK_FULL)?;
     let [sender, receiver] = readings.ports_share.map(|share| share.unwrap_or(0.0));
     let (node, does) = if sender >= receiver { (figures.from, "sends") } else { (figures.to, "receives") };
     let speed = seen.ports[node as usize].speed_bits_per_s.unwrap_or(0.0);
-    let of = &seen.run.nodes[node as usize];
+    let node_record = &seen.run.nodes[node as usize];
     Some(NetLimit {
         by: NetLimitedBy::Link,
         confidence: Confidence::Certain,
@@ -143,14 +143,14 @@ fn link(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -
             "{} of the {} of {} on {}, where it {does}, framing included",
             percent(share),
             bits_per_s(speed),
-            of.interface,
-            of.name
+            node_record.interface,
+            node_record.name
         ),
         look_at: "nothing on the machines gives more: a faster port, or more of them".to_owned(),
     })
 }
 
-fn member(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings, rate: f64) -> Option<NetLimit> {
+fn member(seen: &NetSamples<'_>, figures: &NetPairFigures, readings: &PairReadings, rate: f64) -> Option<NetLimit> {
     let share = readings.member_share.filter(|share| (LINK_FULL..=MEMBER_MOST).contains(share))?;
     let ports = [figures.from, figures.to].map(|node| &seen.ports[node as usize]);
     let policy = ports.into_iter().map(|port| port.hash_policy.as_str()).find(|policy| !policy.is_empty());
@@ -173,12 +173,12 @@ fn member(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings,
     })
 }
 
-fn asked(seen: &NetSeen<'_>, rate: f64) -> Option<NetLimit> {
-    let asked = seen.run.load.max_bytes_per_s.filter(|asked| rate >= ASKED_REACHED * asked)?;
+fn requested(seen: &NetSamples<'_>, rate: f64) -> Option<NetLimit> {
+    let requested = seen.run.load.max_bytes_per_s.filter(|requested| rate >= REQUESTED_REACHED * requested)?;
     Some(NetLimit {
-        by: NetLimitedBy::AskedRate,
+        by: NetLimitedBy::RequestedRate,
         confidence: Confidence::Certain,
-        evidence: format!("{} of the {} that were asked for", percent(rate / asked), bits_per_s(8.0 * asked)),
+        evidence: format!("{} of the {} that were asked for", percent(rate / requested), bits_per_s(8.0 * requested)),
         look_at: "a higher rate, or none, finds the limit of the link".to_owned(),
     })
 }
@@ -272,7 +272,7 @@ fn losses(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit>
 }
 
 /// Where all send to one at once, the port to it is what they share.
-fn at_one_port(seen: &NetSeen<'_>, figures: &NetPairFigures, lossy: NetLimit) -> NetLimit {
+fn at_one_port(seen: &NetSamples<'_>, figures: &NetPairFigures, lossy: NetLimit) -> NetLimit {
     if seen.run.load.way != NetWay::Incast {
         return lossy;
     }

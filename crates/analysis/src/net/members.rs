@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair, NetWay};
+use linerate_record::net::{NetMember, NetMemberState, NetOp, NetPair, NetPredictedMembers, NetWay};
 use linerate_record::plan::{Resource, Spread};
 
-use super::pairs::{NetSeen, SeenPair, SeenVisit, fairness, share};
-use super::ports::{self, bond_of};
+use super::pairs::{NetSamples, PairSamples, VisitSample, fairness, share};
+use super::ports::{self, bond_under};
 use super::view::{
     NetArrival, NetArrives, NetBondByModel, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers,
 };
@@ -36,31 +36,31 @@ const STRAYS_KEPT: usize = 64;
 const CHOSEN_OUTSIDE: [&str; 3] = ["802.3ad", "balance-xor", "balance-rr"];
 
 /// Pairs that leave by a bond, or arrive on one.
-pub(super) fn members(seen: &NetSeen<'_>) -> Vec<NetPairMembers> {
+pub(super) fn members(seen: &NetSamples<'_>) -> Vec<NetPairMembers> {
     // Probes go by ports of their own, and by no stream.
     if seen.run.load.op == NetOp::Mtu {
         return Vec::new();
     }
     // Of all pairs together, one in a hundred runs is to say something of a switch by chance.
     let sure = SURE / seen.pairs.len().max(1) as f64;
-    let of = |(&(from, to, streams), pair): (&(u32, u32, u32), &SeenPair<'_>)| {
+    let pair_members = |(&(from, to, streams), pair): (&(u32, u32, u32), &PairSamples<'_>)| {
         let (leaves, arrives) = (leaves(seen, from, pair), arrives(seen, to, pair, sure));
         (leaves.is_some() || arrives.is_some()).then_some(NetPairMembers { from, to, streams, leaves, arrives })
     };
-    seen.pairs.iter().filter_map(of).collect()
+    seen.pairs.iter().filter_map(pair_members).collect()
 }
 
 /// What S3 traffic of the site gets of bonds by the model, beside what flows got here of their bonds with so many
 /// streams. Of that there is nothing where streams were held to a rate or aimed at one member, which get no more than
 /// that, where the load fills no bond or pairs share a port on purpose, and where the site has bonds of two planes, of
 /// which one was measured.
-pub(super) fn by_model(seen: &NetSeen<'_>, members: &[NetPairMembers], streams: Option<u32>) -> Vec<NetBondByModel> {
+pub(super) fn by_model(seen: &NetSamples<'_>, members: &[NetPairMembers], streams: Option<u32>) -> Vec<NetBondByModel> {
     let (run, load) = (seen.run, &seen.run.load);
     let has = |is_of: fn(Resource) -> bool| run.bonds_by_model.iter().any(|of| is_of(of.resource));
     let is_one_plane = !(has(Resource::is_public) && has(Resource::is_private));
     let is_filling = load.op == NetOp::Stream && !matches!(load.way, NetWay::Incast | NetWay::Bisection);
-    let is_told = is_filling && load.members.is_none() && load.max_bytes_per_s.is_none() && is_one_plane;
-    let own = || members.iter().filter(|of| is_told && Some(of.streams) == streams);
+    let is_reported = is_filling && load.members.is_none() && load.max_bytes_per_s.is_none() && is_one_plane;
+    let own = || members.iter().filter(|of| is_reported && Some(of.streams) == streams);
     let share = |node: u32, bytes: u64, visits: u32| {
         let most = seen.ports.get(node as usize)?.speed_bits_per_s? / 8e3 * f64::from(visits) * load.duration_ms as f64;
         Some(bytes as f64 / most).filter(|share| share.is_finite())
@@ -73,12 +73,12 @@ pub(super) fn by_model(seen: &NetSeen<'_>, members: &[NetPairMembers], streams: 
         let arrives = of.arrives.as_ref()?;
         share(of.to, arrives.members.iter().map(|member| member.carried_bytes).sum(), arrives.visits)
     };
-    let of = |spread: &Spread| {
+    let measured_by_model = |spread: &Spread| {
         let is_sent = spread.resource.is_sent_by_node();
         let shares: Vec<f64> = own().filter_map(|of| if is_sent { sent(of) } else { received(of) }).collect();
         NetBondByModel { spread: spread.clone(), measured_share: median(shares) }
     };
-    run.bonds_by_model.iter().map(of).collect()
+    run.bonds_by_model.iter().map(measured_by_model).collect()
 }
 
 /// What members of one end carried in a visit, and the streams of which that was.
@@ -97,8 +97,8 @@ fn brought(pair: &NetPair) -> Vec<f64> {
 /// What members of a bond of one end did in a visit; none where members came or went, or where others of the round's
 /// pairs have this end too, so that nobody knows whose bytes they are.
 fn of_visit<'v>(
-    seen: &NetSeen<'v>,
-    visit: &SeenVisit<'v>,
+    seen: &NetSamples<'v>,
+    visit: &VisitSample<'v>,
     (node, bond): (u32, &str),
     end: fn(&NetPair) -> u32,
 ) -> Option<MembersVisit<'v>> {
@@ -125,7 +125,7 @@ fn of_visit<'v>(
 }
 
 /// Bytes on the wire for each of payload, or the most that frames of 1,500 bytes have.
-fn wire(seen: &NetSeen<'_>, pair: &NetPair) -> f64 {
+fn wire(seen: &NetSamples<'_>, pair: &NetPair) -> f64 {
     const OF_SMALL_FRAMES: f64 = 1.07;
     let port = |node: u32| &seen.ports[node as usize];
     ports::wire_share(seen.run.load.op, port(pair.from), port(pair.to)).unwrap_or(OF_SMALL_FRAMES).max(1.0)
@@ -139,7 +139,7 @@ struct LeftBy {
     carried_bytes: u64,
 }
 
-fn leaves(seen: &NetSeen<'_>, from: u32, of: &SeenPair<'_>) -> Option<NetLeaves> {
+fn leaves(seen: &NetSamples<'_>, from: u32, of: &PairSamples<'_>) -> Option<NetLeaves> {
     let first = of.visits.iter().find_map(|visit| visit.pair.aim.as_ref())?;
     let mut sums: BTreeMap<String, LeftBy> = BTreeMap::new();
     let mut names: Vec<String> = first.members.clone();
@@ -199,13 +199,13 @@ fn leaves(seen: &NetSeen<'_>, from: u32, of: &SeenPair<'_>) -> Option<NetLeaves>
 }
 
 /// Whether members that send are those that were to.
-fn is_of(aim: &NetAim, members: &[&NetMember]) -> bool {
+fn is_of(aim: &NetPredictedMembers, members: &[&NetMember]) -> bool {
     let sends = members.iter().filter(|member| member.state == NetMemberState::Sends).map(|member| &member.name);
     sends.eq(&aim.members)
 }
 
 /// Adds what members sent in a visit, and what they were to send of all that was sent.
-fn add_sent(sums: &mut BTreeMap<String, LeftBy>, aim: &NetAim, of: &MembersVisit<'_>) {
+fn add_sent(sums: &mut BTreeMap<String, LeftBy>, aim: &NetPredictedMembers, of: &MembersVisit<'_>) {
     let sent: f64 = of.members.iter().map(|member| member.sent_bytes as f64).sum();
     let payload: f64 = of.pair.stream_bytes.iter().map(|bytes| *bytes as f64).sum();
     for member in &of.members {
@@ -221,7 +221,7 @@ fn add_sent(sums: &mut BTreeMap<String, LeftBy>, aim: &NetAim, of: &MembersVisit
 
 /// Streams of a visit in which all were to leave by one member, and how many left by another: members that rest carry
 /// less than half of the least stream beyond what they may, or some did. Absent of other visits.
-fn alone(aim: &NetAim, of: &MembersVisit<'_>) -> Option<(u32, u32)> {
+fn alone(aim: &NetPredictedMembers, of: &MembersVisit<'_>) -> Option<(u32, u32)> {
     let name = aim.members.get(aim.only()? as usize)?;
     let is_own = |member: &&NetMember| member.name == *name;
     let (own, others): (Vec<&NetMember>, Vec<&NetMember>) = of.members.iter().copied().partition(is_own);
@@ -232,7 +232,7 @@ fn alone(aim: &NetAim, of: &MembersVisit<'_>) -> Option<(u32, u32)> {
 
 /// How many streams of a pair strayed in its first visit, and by which member the most; none where that cannot be
 /// judged.
-pub(super) fn strayed_in<'v>(seen: &NetSeen<'v>, from: u32, of: &SeenPair<'v>) -> Option<(u32, &'v str)> {
+pub(super) fn strayed_in<'v>(seen: &NetSamples<'v>, from: u32, of: &PairSamples<'v>) -> Option<(u32, &'v str)> {
     let visit = of.visits.first()?;
     let aim = visit.pair.aim.as_ref()?;
     let found = of_visit(seen, visit, (from, &aim.bond), |pair| pair.from)?;
@@ -253,9 +253,9 @@ fn strays(streams: &[f64], carried: f64, beyond: f64) -> Option<u32> {
     Some((beyond / mean).round().clamp(1.0, streams.len() as f64) as u32)
 }
 
-fn arrives(seen: &NetSeen<'_>, to: u32, of: &SeenPair<'_>, sure: f64) -> Option<NetArrives> {
+fn arrives(seen: &NetSamples<'_>, to: u32, of: &PairSamples<'_>, sure: f64) -> Option<NetArrives> {
     let node = seen.run.nodes.get(to as usize)?;
-    let (bond, _) = bond_of(&node.machine, &node.interface)
+    let (bond, _) = bond_under(&node.machine, &node.interface)
         .filter(|(_, bond)| bond.members.len() > 1 && CHOSEN_OUTSIDE.contains(&bond.mode.as_str()))?;
     let mut all = NetArrives { bond: bond.to_owned(), left_by_one: true, ..NetArrives::default() };
     // Of each member of the sender by which all streams of a visit were to leave, where they arrived.

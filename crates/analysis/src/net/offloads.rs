@@ -6,14 +6,14 @@ use linerate_record::lines::listed;
 use linerate_record::net::{NetBursts, NetDatagrams, NetPair, NetZeroCopy};
 use linerate_record::units::percent;
 
-use super::pairs::{NetSeen, SeenPair, share};
+use super::pairs::{NetSamples, PairSamples, share};
 use super::view::NetOffloadFigures;
 
 /// Names that a remark has at the most.
 const NAMED: usize = 4;
 
 /// What kernels of a pair did, over all of its visits; none where nothing was asked of them.
-pub(super) fn figures(of: &SeenPair<'_>) -> Option<NetOffloadFigures> {
+pub(super) fn figures(of: &PairSamples<'_>) -> Option<NetOffloadFigures> {
     let pairs = || of.visits.iter().map(|visit| visit.pair);
     let each = |bursts: fn(&NetPair) -> Option<NetBursts>, datagrams: fn(&NetDatagrams) -> u64| {
         let both = pairs().filter_map(|pair| Some((bursts(pair)?.calls as f64, datagrams(pair.datagrams.as_ref()?))));
@@ -32,11 +32,11 @@ pub(super) fn figures(of: &SeenPair<'_>) -> Option<NetOffloadFigures> {
 }
 
 /// What kernels refused, in sentences, with the machines of each.
-pub(super) fn remarks(seen: &NetSeen<'_>) -> Vec<String> {
+pub(super) fn remarks(seen: &NetSamples<'_>) -> Vec<String> {
     let mut refused: BTreeMap<(&str, u16), BTreeSet<u32>> = BTreeMap::new();
     let mut unkept: BTreeSet<u32> = BTreeSet::new();
     for pair in seen.pairs.values().flat_map(|of| &of.visits).map(|visit| visit.pair) {
-        let asked = [
+        let requested = [
             (
                 pair.from,
                 "does not cut datagrams that are sent at once (UDP_SEGMENT)",
@@ -45,7 +45,7 @@ pub(super) fn remarks(seen: &NetSeen<'_>) -> Vec<String> {
             (pair.to, "does not join datagrams (UDP_GRO)", pair.gro.and_then(|of| of.refused)),
             (pair.from, "does not send without a copy (SO_ZEROCOPY)", pair.zerocopy.and_then(|of| of.refused)),
         ];
-        for (node, what, why) in asked {
+        for (node, what, why) in requested {
             if let Some(why) = why {
                 refused.entry((what, why)).or_default().insert(node);
             }
@@ -65,10 +65,10 @@ pub(super) fn remarks(seen: &NetSeen<'_>) -> Vec<String> {
     refusals.chain(kept).collect()
 }
 
-fn unkept_said(seen: &NetSeen<'_>, names: &str) -> String {
+fn unkept_said(seen: &NetSamples<'_>, names: &str) -> String {
     let all = seen.pairs.values().flat_map(|of| &of.visits).filter_map(|visit| visit.pair.zerocopy);
-    let of = NetZeroCopy::sum(all).unwrap_or_default();
-    let part = share(of.unkept as f64, of.sends as f64).unwrap_or(0.0);
+    let zerocopy = NetZeroCopy::sum(all).unwrap_or_default();
+    let part = share(zerocopy.unkept as f64, zerocopy.sends as f64).unwrap_or(0.0);
     format!(
         "{} of all sends without a copy were copied, as the kernel of {names} may keep no more memory where it is: \
          net.core.optmem_max, and the limit of locked memory (ulimit -l) of who is not root",

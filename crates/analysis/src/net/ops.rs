@@ -3,12 +3,12 @@
 use linerate_record::histogram::{add_encoded, empty};
 use linerate_record::net::{NetDatagrams, NetLoad, NetOp};
 
-use super::pairs::{SeenPair, share};
+use super::pairs::{PairSamples, share};
 use super::view::{NetDatagramFigures, NetTimes};
 use crate::median::median;
 
 /// How long requests or connections of a pair took, over all of its visits.
-pub(super) fn times(of: &SeenPair<'_>) -> Option<NetTimes> {
+pub(super) fn times(of: &PairSamples<'_>) -> Option<NetTimes> {
     let mut all = empty();
     for exchanges in of.visits.iter().filter_map(|visit| visit.pair.exchanges.as_ref()) {
         // Folders and agents are checked before: what is no histogram does not come here.
@@ -27,7 +27,7 @@ pub(super) fn times(of: &SeenPair<'_>) -> Option<NetTimes> {
 }
 
 /// What became of the datagrams of a pair, over all of its visits.
-pub(super) fn datagrams(load: &NetLoad, of: &SeenPair<'_>) -> Option<NetDatagramFigures> {
+pub(super) fn datagrams(load: &NetLoad, of: &PairSamples<'_>) -> Option<NetDatagramFigures> {
     let NetOp::Udp { datagram_bytes } = load.op else { return None };
     let all: Vec<&NetDatagrams> = of.visits.iter().filter_map(|visit| visit.pair.datagrams.as_ref()).collect();
     let sum = |field: fn(&NetDatagrams) -> u64| all.iter().map(|of| field(of) as f64).sum::<f64>();

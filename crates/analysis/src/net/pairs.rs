@@ -34,7 +34,7 @@ pub(super) struct NodeVisit<'v> {
 
 /// A pair in one visit of which there are figures.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SeenVisit<'v> {
+pub(super) struct VisitSample<'v> {
     /// Its place among the visits.
     pub(super) place: usize,
     pub(super) pair: &'v NetPair,
@@ -43,19 +43,19 @@ pub(super) struct SeenVisit<'v> {
 
 /// A pair with one number of streams.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SeenPair<'v> {
-    pub(super) visits: Vec<SeenVisit<'v>>,
+pub(super) struct PairSamples<'v> {
+    pub(super) visits: Vec<VisitSample<'v>>,
     pub(super) failed: Vec<&'v str>,
 }
 
 /// Everything that visits give, in order.
 #[derive(Debug)]
-pub(super) struct NetSeen<'v> {
+pub(super) struct NetSamples<'v> {
     pub(super) run: &'v NetRun,
     pub(super) visits: &'v [NetVisit],
     pub(super) ports: Vec<NetPort>,
     /// By sender, receiver and streams.
-    pub(super) pairs: BTreeMap<(u32, u32, u32), SeenPair<'v>>,
+    pub(super) pairs: BTreeMap<(u32, u32, u32), PairSamples<'v>>,
     /// By visit and machine, those that take part.
     pub(super) nodes: Vec<BTreeMap<u32, NodeVisit<'v>>>,
     /// Machines whose interface carried more than the speed that it states.
@@ -65,9 +65,9 @@ pub(super) struct NetSeen<'v> {
 }
 
 /// Lays visits out by pairs and by machines.
-pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
+pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSamples<'v> {
     let count = run.nodes.len();
-    let mut all = NetSeen {
+    let mut all = NetSamples {
         run,
         visits,
         ports: run.nodes.iter().map(ports::port).collect(),
@@ -87,10 +87,10 @@ pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
                 all.strange += 1;
                 continue;
             }
-            let of = all.pairs.entry((pair.from, pair.to, visit.streams)).or_default();
+            let seen_pair = all.pairs.entry((pair.from, pair.to, visit.streams)).or_default();
             match rate(pair, &run.load) {
                 Ok(per_s) => {
-                    of.visits.push(SeenVisit { place, pair, per_s });
+                    seen_pair.visits.push(VisitSample { place, pair, per_s });
                     let wire = ports::wire_share(run.load.op, &all.ports[from], &all.ports[to]).unwrap_or(0.0);
                     let [there, back] = payload_per_s(run.load.op, per_s).map(|bytes_per_s| bytes_per_s * wire);
                     let bytes = total(&pair.received_bytes);
@@ -103,7 +103,7 @@ pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
                     receiver.received_wire_bytes_per_s += there;
                     receiver.sent_wire_bytes_per_s += back;
                 }
-                Err(reason) => of.failed.push(reason),
+                Err(reason) => seen_pair.failed.push(reason),
             }
         }
         all.nodes.push(nodes);
@@ -153,7 +153,7 @@ fn payload_per_s(op: NetOp, per_s: f64) -> [f64; 2] {
 }
 
 /// Forgets speeds that interfaces exceeded: they are a driver's constant or a hypervisor's word, and no limit.
-fn without_nominal_speeds(all: &mut NetSeen<'_>) {
+fn without_nominal_speeds(all: &mut NetSamples<'_>) {
     for (node, port) in (0_u32..).zip(all.ports.iter_mut()) {
         let Some(speed) = port.speed_bits_per_s else { continue };
         let visits = all.nodes.iter().filter_map(|nodes| nodes.get(&node));
@@ -187,7 +187,11 @@ pub(super) struct PairReadings {
 }
 
 /// A pair's figures without what limited it, and what that is judged by.
-pub(super) fn figures(seen: &NetSeen<'_>, key: (u32, u32, u32), of: &SeenPair<'_>) -> (NetPairFigures, PairReadings) {
+pub(super) fn figures(
+    seen: &NetSamples<'_>,
+    key: (u32, u32, u32),
+    of: &PairSamples<'_>,
+) -> (NetPairFigures, PairReadings) {
     let (from, to, streams) = key;
     let mut reasons: Vec<String> = of.failed.iter().map(|reason| (*reason).to_owned()).collect();
     reasons.sort_unstable();
@@ -228,7 +232,7 @@ pub(super) fn figures(seen: &NetSeen<'_>, key: (u32, u32, u32), of: &SeenPair<'_
 
 /// The mean goodput with its interval: by the means of visits where there are several, by the intervals of a single
 /// one.
-fn interval(seen: &NetSeen<'_>, of: &SeenPair<'_>) -> Option<NetInterval> {
+fn interval(seen: &NetSamples<'_>, of: &PairSamples<'_>) -> Option<NetInterval> {
     let rates: Vec<f64> = of.visits.iter().map(|visit| visit.per_s).collect();
     let (mean, half) = match of.visits.as_slice() {
         [] => return None,
@@ -240,7 +244,7 @@ fn interval(seen: &NetSeen<'_>, of: &SeenPair<'_>) -> Option<NetInterval> {
             let estimate = mean_with_interval(&rates);
             (estimate.mean, estimate.half_width_95)
         }
-        _ => mean_of(&rates),
+        _ => mean_and_interval(&rates),
     };
     Some(of_rate(mean, half))
 }
@@ -256,7 +260,7 @@ pub(super) fn of_ratio(log: f64, half: Option<f64>) -> NetInterval {
 }
 
 /// The mean of independent values with half the width of its 95 % interval, by Student's t; none of fewer than two.
-pub(super) fn mean_of(values: &[f64]) -> (f64, Option<f64>) {
+pub(super) fn mean_and_interval(values: &[f64]) -> (f64, Option<f64>) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);
     if values.len() < 2 {
@@ -271,7 +275,7 @@ pub(super) fn share(part: f64, whole: f64) -> Option<f64> {
 }
 
 /// What the sender's kernel says, over all visits.
-fn sockets(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) {
+fn sockets(seen: &NetSamples<'_>, figures: &mut NetPairFigures, of: &PairSamples<'_>) {
     let sum = |field: fn(&NetSent) -> u64| of.visits.iter().map(|visit| field(&visit.pair.sent) as f64).sum::<f64>();
     let middle = |field: fn(&NetSent) -> u64| {
         let known = of.visits.iter().map(|visit| field(&visit.pair.sent)).filter(|value| *value > 0);
@@ -304,7 +308,7 @@ pub(super) fn fairness(stream_bytes: &[u64]) -> Option<f64> {
 }
 
 /// What both machines' threads used.
-fn processors(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) {
+fn processors(seen: &NetSamples<'_>, figures: &mut NetPairFigures, of: &PairSamples<'_>) {
     let nodes = |node: u32| of.visits.iter().filter_map(move |visit| seen.nodes[visit.place].get(&node));
     let is_of_bytes = seen.run.load.op.is_of_bytes();
     let of_machine = |node: u32, bytes: fn(&NodeVisit<'_>) -> f64, ns: fn(&NetMachine) -> (u64, u64)| {
@@ -345,7 +349,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     share(sum, count)
 }
 
-fn readings(seen: &NetSeen<'_>, (from, to, _): (u32, u32, u32), of: &SeenPair<'_>) -> PairReadings {
+fn readings(seen: &NetSamples<'_>, (from, to, _): (u32, u32, u32), of: &PairSamples<'_>) -> PairReadings {
     let nodes = |node: u32| of.visits.iter().filter_map(move |visit| seen.nodes[visit.place].get(&node));
     let [sender, receiver] = [&seen.ports[from as usize], &seen.ports[to as usize]];
     let wire = ports::wire_share(seen.run.load.op, sender, receiver);
@@ -393,9 +397,9 @@ mod tests {
 
     #[test]
     fn a_mean_of_visits_has_the_interval_of_students_t() {
-        let (mean, half) = mean_of(&[9.0, 11.0]);
+        let (mean, half) = mean_and_interval(&[9.0, 11.0]);
         assert!(mean == 10.0 && (half.unwrap() - 12.706).abs() < 1e-3, "{half:?}");
-        assert_eq!(mean_of(&[3.0]), (3.0, None));
+        assert_eq!(mean_and_interval(&[3.0]), (3.0, None));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 9.0]), Some(3.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use linerate_record::net::{NET_PROBE_TRIES_AT_END, NetProbeSize, NetProbed};
 
-use super::pairs::{NetSeen, SeenPair};
+use super::pairs::{NetSamples, PairSamples};
 use super::view::{NetPathFigures, NetPathVerdict};
 
 /// What a search tries at the least where nothing comes: 576 bytes, by IPv6 1,280.
@@ -32,7 +32,7 @@ fn is_finished(of: &NetProbed) -> bool {
 
 /// The path of a pair; none where it was not probed. Streams and visits go by ports of their own, and so may go by
 /// different paths: what counts is the worst of those that were searched to the end, and of which anything came.
-pub(super) fn figures(seen: &NetSeen<'_>, (from, to): (u32, u32), of: &SeenPair<'_>) -> Option<NetPathFigures> {
+pub(super) fn figures(seen: &NetSamples<'_>, (from, to): (u32, u32), of: &PairSamples<'_>) -> Option<NetPathFigures> {
     let all: Vec<&NetProbed> = of.visits.iter().flat_map(|visit| &visit.pair.probed).collect();
     let rank = |of: &&&NetProbed| {
         let (carried, is_finished) = (carried(of), is_finished(of));
@@ -63,7 +63,7 @@ pub(super) fn figures(seen: &NetSeen<'_>, (from, to): (u32, u32), of: &SeenPair<
 }
 
 /// The MTU of a machine's interface: as its kernel said when it sent to the other one, else as it was read before.
-fn interface(seen: &NetSeen<'_>, node: u32, other: u32) -> Option<u32> {
+fn interface(seen: &NetSamples<'_>, node: u32, other: u32) -> Option<u32> {
     let back = seen.pairs.range((node, other, 0)..=(node, other, u32::MAX));
     let said = back.flat_map(|(_, of)| &of.visits).flat_map(|visit| &visit.pair.probed).map(|of| of.interface_bytes);
     said.min().or(seen.ports[node as usize].mtu_bytes)
@@ -127,8 +127,8 @@ mod tests {
             ("nothing was tried", 1_500, Some(1_500), untried, None, NetPathVerdict::Unfinished),
         ];
         for (case, interface_bytes, taken_bytes, sizes, receiver, expected) in cases {
-            let of = probed(interface_bytes, taken_bytes, sizes);
-            assert_eq!(verdict(&of, receiver), expected, "{case}");
+            let path_figures = probed(interface_bytes, taken_bytes, sizes);
+            assert_eq!(verdict(&path_figures, receiver), expected, "{case}");
         }
         let mut short = probed(1_500, Some(1_500), &[(576, 6), (1_500, 0)]);
         short.sizes[1].sent = 2;

@@ -121,7 +121,7 @@ fn bond<'n>(nic: &'n MachineNic, named: &impl Fn(&str) -> Option<&'n MachineNic>
 
 /// The bond that an interface of a machine is, or that it stands on alone, and its name.
 #[must_use]
-pub fn bond_of<'m>(machine: &'m Machine, interface: &str) -> Option<(&'m str, &'m MachineBond)> {
+pub fn bond_under<'m>(machine: &'m Machine, interface: &str) -> Option<(&'m str, &'m MachineBond)> {
     let named = |name: &str| machine.nics.iter().find(|nic| nic.name == name);
     let found = bond(named(interface)?, &named)?;
     Some((found.name.as_str(), found.bond.as_ref()?))
@@ -179,28 +179,28 @@ mod tests {
         MachineNic { name: name.to_owned(), speed_bits_per_s, mtu_bytes, ..MachineNic::default() }
     }
 
-    fn of(address: &str, mtu: u32) -> NetPort {
+    fn port_with(address: &str, mtu: u32) -> NetPort {
         port(&node(address, vec![nic("a", 25, mtu)]))
     }
 
     #[test]
     fn framing_is_that_of_the_smaller_mtu_and_of_the_ip_version() {
         for (from, to, share) in [
-            (of("10.0.0.1", 1500), of("10.0.0.2", 1500), 1538.0 / 1448.0),
-            (of("10.0.0.1", 9000), of("10.0.0.2", 9000), 9038.0 / 8948.0),
-            (of("10.0.0.1", 9000), of("10.0.0.2", 1500), 1538.0 / 1448.0),
-            (of("fd00::1", 1500), of("[fd00::2]:7007", 1500), 1538.0 / 1428.0),
+            (port_with("10.0.0.1", 1500), port_with("10.0.0.2", 1500), 1538.0 / 1448.0),
+            (port_with("10.0.0.1", 9000), port_with("10.0.0.2", 9000), 9038.0 / 8948.0),
+            (port_with("10.0.0.1", 9000), port_with("10.0.0.2", 1500), 1538.0 / 1448.0),
+            (port_with("fd00::1", 1500), port_with("[fd00::2]:7007", 1500), 1538.0 / 1428.0),
         ] {
             assert_eq!(wire_share(NetOp::Stream, &from, &to), Some(share));
         }
-        assert_eq!(wire_share(NetOp::Stream, &of("10.0.0.1", 0), &of("10.0.0.2", 1500)), None);
-        assert_eq!(wire_share(NetOp::Stream, &of("10.0.0.1", 1500), &NetPort::default()), None);
+        assert_eq!(wire_share(NetOp::Stream, &port_with("10.0.0.1", 0), &port_with("10.0.0.2", 1500)), None);
+        assert_eq!(wire_share(NetOp::Stream, &port_with("10.0.0.1", 1500), &NetPort::default()), None);
     }
 
     #[test]
     fn datagrams_take_what_their_own_packets_do() {
-        let v4 = [of("10.0.0.1", 1500), of("10.0.0.2", 1500)];
-        let v6 = [of("fd00::1", 1500), of("fd00::2", 1500)];
+        let v4 = [port_with("10.0.0.1", 1500), port_with("10.0.0.2", 1500)];
+        let v6 = [port_with("fd00::1", 1500), port_with("fd00::2", 1500)];
         for (ports, datagram_bytes, wire) in [
             (&v4, 64, 64 + 28 + 38),
             (&v4, 1_472, 1_538),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::net::NetWay;
 
-use crate::chance::{Dice, shuffle};
+use crate::rng::{SeededRng, shuffle};
 
 /// Streams of a seed: which rounds are drawn, and their order. A seed of a folder repeats its order for ever.
 const SAMPLE: u64 = 0x61c8_8646_80b5_83ec;
@@ -15,7 +15,7 @@ const ORDER: u64 = 0x61c8_8646_80b5_83ed;
 
 /// One visit that is due: a round with a number of streams, for the first or another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NetTurn {
+pub struct NetVisitPlan {
     /// Which round, from 0.
     pub round: u32,
     /// Streams of each pair.
@@ -58,8 +58,9 @@ fn matchings(nodes: u32) -> Vec<Vec<(u32, u32)>> {
 /// Half of a matching's machines send, and then the other half. Who begins alternates, so that senders are not always
 /// the same machines where few rounds are measured.
 fn one_way(matching: &[(u32, u32)]) -> [Vec<(u32, u32)>; 2] {
-    let turned =
-        |odd: usize| matching.iter().enumerate().map(move |(i, &(a, b))| if i % 2 == odd { (b, a) } else { (a, b) });
+    let turned = |outlier: usize| {
+        matching.iter().enumerate().map(move |(i, &(a, b))| if i % 2 == outlier { (b, a) } else { (a, b) })
+    };
     [turned(1).collect(), turned(0).collect()]
 }
 
@@ -76,11 +77,11 @@ fn both_ways(matching: &[(u32, u32)]) -> Vec<(u32, u32)> {
 #[must_use]
 pub fn rounds_of_hosts(hosts: &[usize], way: NetWay) -> Vec<Vec<Vec<(u32, u32)>>> {
     let are_both = way == NetWay::BothWays;
-    let mut of: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let mut pairs_by_hosts: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (machine, host) in (0_u32..).zip(hosts) {
-        of.entry(*host).or_default().push(machine);
+        pairs_by_hosts.entry(*host).or_default().push(machine);
     }
-    let machines: Vec<Vec<u32>> = of.into_values().collect();
+    let machines: Vec<Vec<u32>> = pairs_by_hosts.into_values().collect();
     let own: Vec<Vec<(u32, u32)>> = machines
         .iter()
         .map(|own| product(own, own).into_iter().filter(|(a, b)| if are_both { a < b } else { a != b }).collect())
@@ -122,7 +123,7 @@ fn side_by_side(columns: &[Vec<(u32, u32)>], are_both: bool) -> Vec<Vec<(u32, u3
 pub fn sampled_of_hosts(groups: &[Vec<Vec<(u32, u32)>>], count: usize, seed: u64) -> Vec<Vec<(u32, u32)>> {
     let Some((own, others)) = groups.split_first() else { return Vec::new() };
     let mut order: Vec<&Vec<Vec<(u32, u32)>>> = others.iter().collect();
-    shuffle(&mut order, &mut Dice::new(seed, SAMPLE));
+    shuffle(&mut order, &mut SeededRng::new(seed, SAMPLE));
     order.insert(order.len().min(1), own);
     order.into_iter().flatten().take(count).cloned().collect()
 }
@@ -137,7 +138,7 @@ pub fn sampled(rounds: &[Vec<(u32, u32)>], count: usize, seed: u64) -> Vec<Vec<(
     };
     let together = if rounds.chunks(2).all(are_mirrors) { 2 } else { 1 };
     let mut places: Vec<usize> = (0..rounds.len()).step_by(together).collect();
-    shuffle(&mut places, &mut Dice::new(seed, SAMPLE));
+    shuffle(&mut places, &mut SeededRng::new(seed, SAMPLE));
     let drawn = places.into_iter().flat_map(|first| first..first + together).take(count);
     let drawn: BTreeSet<usize> = drawn.collect();
     drawn.into_iter().filter_map(|place| rounds.get(place).cloned()).collect()
@@ -146,14 +147,14 @@ pub fn sampled(rounds: &[Vec<(u32, u32)>], count: usize, seed: u64) -> Vec<Vec<(
 /// The order of visits: every round with every number of streams once, in random order, then all of them again. What
 /// changes while a run goes on meets all alike.
 #[must_use]
-pub fn turns(rounds: usize, streams: &[u32], visits: u32, seed: u64) -> Vec<NetTurn> {
+pub fn turns(rounds: usize, streams: &[u32], visits: u32, seed: u64) -> Vec<NetVisitPlan> {
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-    let mut dice = Dice::new(seed, ORDER);
+    let mut rng = SeededRng::new(seed, ORDER);
     let mut all = Vec::new();
     for repetition in 1..=visits {
-        let of_round = |round| streams.iter().map(move |&streams| NetTurn { round, streams, repetition });
-        let mut each: Vec<NetTurn> = (0..rounds).flat_map(of_round).collect();
-        shuffle(&mut each, &mut dice);
+        let of_round = |round| streams.iter().map(move |&streams| NetVisitPlan { round, streams, repetition });
+        let mut each: Vec<NetVisitPlan> = (0..rounds).flat_map(of_round).collect();
+        shuffle(&mut each, &mut rng);
         all.append(&mut each);
     }
     all
@@ -173,8 +174,8 @@ mod tests {
     }
 
     /// Whether every machine takes part in a round as its way says.
-    fn is_of(way: NetWay, nodes: u32, round: &[(u32, u32)]) -> bool {
-        let is_odd = nodes % 2 == 1;
+    fn covers_all(way: NetWay, nodes: u32, round: &[(u32, u32)]) -> bool {
+        let is_outlier = nodes % 2 == 1;
         let rests = (0..nodes).filter(|machine| times(*machine, round) == (0, 0)).count();
         let is_fair = |machine: u32| match (way, times(machine, round)) {
             (NetWay::Ring, times) => times == (1, 1),
@@ -185,16 +186,16 @@ mod tests {
         };
         let is_meeting = |&(from, to): &(u32, u32)| way != NetWay::BothWays || round.contains(&(to, from));
         let is_matching = matches!(way, NetWay::OneWay | NetWay::BothWays);
-        (0..nodes).all(is_fair) && round.iter().all(is_meeting) && rests == usize::from(is_odd && is_matching)
+        (0..nodes).all(is_fair) && round.iter().all(is_meeting) && rests == usize::from(is_outlier && is_matching)
     }
 
     /// Each ordered pair of hosts with the pairs of their machines.
     fn by_hosts(rounds: &[Vec<(u32, u32)>], hosts: &[usize]) -> BTreeMap<(usize, usize), BTreeSet<(u32, u32)>> {
-        let mut of: BTreeMap<(usize, usize), BTreeSet<(u32, u32)>> = BTreeMap::new();
+        let mut pairs_by_hosts: BTreeMap<(usize, usize), BTreeSet<(u32, u32)>> = BTreeMap::new();
         for &(from, to) in rounds.iter().flatten() {
-            assert!(of.entry((hosts[from as usize], hosts[to as usize])).or_default().insert((from, to)));
+            assert!(pairs_by_hosts.entry((hosts[from as usize], hosts[to as usize])).or_default().insert((from, to)));
         }
-        of
+        pairs_by_hosts
     }
 
     #[test]
@@ -275,7 +276,7 @@ mod tests {
             prop_assert_eq!(all.len(), expected as usize, "{:?}", way);
             // A round costs the square of its machines to check: some of them tell.
             let step = 1 + all.len() / 8;
-            prop_assert!(all.iter().step_by(step).all(|round| is_of(way, nodes, round)), "{:?}", way);
+            prop_assert!(all.iter().step_by(step).all(|round| covers_all(way, nodes, round)), "{:?}", way);
         }
 
         #[test]
@@ -301,10 +302,10 @@ mod tests {
             prop_assert_eq!(all.len(), rounds * 3 * visits as usize);
             prop_assert!(all.is_sorted_by_key(|turn| turn.repetition));
             for repetition in 1..=visits {
-                let mut of: Vec<NetTurn> = all.iter().filter(|turn| turn.repetition == repetition).copied().collect();
-                of.sort_unstable();
-                of.dedup();
-                prop_assert_eq!(of.len(), rounds * 3);
+                let mut turns_of_repetition: Vec<NetVisitPlan> = all.iter().filter(|turn| turn.repetition == repetition).copied().collect();
+                turns_of_repetition.sort_unstable();
+                turns_of_repetition.dedup();
+                prop_assert_eq!(turns_of_repetition.len(), rounds * 3);
             }
             prop_assert_eq!(&all, &turns(rounds, &[1, 4, 16], visits, seed));
         }

@@ -5,30 +5,30 @@
 //! the middle two counts: a single slow pair then makes neither of two machines slow that have two pairs each. What is
 //! a pair's own is held against its machines' other pairs alone, for the same reason.
 //!
-//! What is slow is decided by [`odd_ones`], and of machines by `slow/several.rs`, over all senders, receivers and pairs
+//! What is slow is decided by [`outliers`], and of machines by `slow/several.rs`, over all senders, receivers and pairs
 //! together. It is called only where it lies outside of the intervals of what was measured, too, and where visits that
 //! are slow now and then do not explain it (`slow/by_visits.rs`). How often healthy fleets are called:
 //! `docs/method/net.md`.
 
 mod by_visits;
 mod directions;
-mod few;
-mod polish;
-mod several;
+mod groups;
+mod median_polish;
+mod too_few;
 
 use std::collections::BTreeSet;
 
-use super::pairs::NetSeen;
+use super::pairs::NetSamples;
 use super::streams::MATTERS;
 use super::view::{NetPairFigures, NetSide, NetSlow, NetSlowNode, NetSlowPair};
 use crate::estimate::COSINES;
 use crate::median::median;
-use crate::odd::{FALSE_ALARMS, LEAST, OddBar, OddOne, PRIOR_DEGREES, Side, odd_ones};
+use crate::outlier::{FALSE_ALARMS, LEAST, Outlier, OutlierSide, OutlierThreshold, PRIOR_DEGREES, outliers};
 use crate::student;
 use by_visits::{ByVisits, of_machine, of_pair, of_visit};
-use few::VISITS_LEAST;
-use polish::{NetCell, Polished, polished, scatter};
-use several::slow_ones;
+use groups::slow_ones;
+use median_polish::{MedianPolish, NetCell, polished, scatter};
+use too_few::VISITS_LEAST;
 
 /// What healthy machines and pairs are taken to scatter by, as a share: a judgement, which counts as ten observations.
 const PRIOR_SCATTER: f64 = 0.03;
@@ -77,7 +77,7 @@ pub(super) fn nothing(nodes: usize, lacking: String) -> NetCompared {
 }
 
 /// Compares machines and pairs with one number of streams.
-pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompared {
+pub(super) fn compare(seen: &NetSamples<'_>, pairs: &[&NetPairFigures]) -> NetCompared {
     let nodes = seen.run.nodes.len();
     let mut cells: Vec<NetCell> = pairs.iter().filter_map(|pair| cell(seen, pair)).collect();
     if let ([one, other], 2) = (cells.as_slice(), nodes) {
@@ -99,11 +99,11 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
     let by_side = [NetSide::Sends, NetSide::Receives]
         .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, family)));
     let slow = NetSlow {
-        comparisons: u32::try_from(few::callable(&cells) + compared.iter().sum::<usize>()).unwrap_or(u32::MAX),
+        comparisons: u32::try_from(too_few::callable(&cells) + compared.iter().sum::<usize>()).unwrap_or(u32::MAX),
         false_alarm_share: FALSE_ALARMS,
         least_share: MATTERS,
         scatter_share: Some(residuals.exp_m1()),
-        lacking: few::lacking(nodes, compared, &cells),
+        lacking: too_few::lacking(nodes, compared, &cells),
         nodes: both_sides(by_side),
         pairs: slow_pairs(&cells, &table, pairs, (measured, family)),
     };
@@ -116,17 +116,17 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
     }
 }
 
-fn cell(seen: &NetSeen<'_>, pair: &NetPairFigures) -> Option<NetCell> {
+fn cell(seen: &NetSamples<'_>, pair: &NetPairFigures) -> Option<NetCell> {
     let rate = pair.per_s?;
-    let of = seen.pairs.get(&(pair.from, pair.to, pair.streams))?;
-    let visits: Vec<(usize, f64)> = of.visits.iter().map(|visit| (visit.place, visit.per_s.ln())).collect();
+    let seen_pair = seen.pairs.get(&(pair.from, pair.to, pair.streams))?;
+    let visits: Vec<(usize, f64)> = seen_pair.visits.iter().map(|visit| (visit.place, visit.per_s.ln())).collect();
     let value = visits.iter().map(|(_, log)| log).sum::<f64>() / visits.len() as f64;
     let half = rate.high.map(|high| (high / rate.mean).ln());
     Some(NetCell { from: pair.from as usize, to: pair.to as usize, value, visits, half })
 }
 
 /// How much less the pairs of each visit gave than their machines do, as logarithms.
-fn shortfalls(seen: &NetSeen<'_>, cells: &[NetCell], table: &Polished) -> Vec<Vec<f64>> {
+fn shortfalls(seen: &NetSamples<'_>, cells: &[NetCell], table: &MedianPolish) -> Vec<Vec<f64>> {
     let mut short: Vec<Vec<f64>> = vec![Vec::new(); seen.visits.len()];
     for cell in cells {
         let of_machines = table.of_machines(cell);
@@ -152,7 +152,7 @@ fn visit_effects(short: &[Vec<f64>]) -> Vec<f64> {
 
 /// Visits that were slow by what matters, where that is no accident: of few pairs, each may be slow for itself.
 fn slow_visits(effects: &[f64], short: &[Vec<f64>]) -> Vec<SlowVisit> {
-    let by_pairs = ByVisits::of(short, of_visit);
+    let by_pairs = ByVisits::new(short, of_visit);
     let is_certain = |place: usize| by_pairs.chance(place, (0.0, effects[place]), effects.len()) <= FALSE_ALARMS;
     let shares = effects.iter().enumerate().map(|(place, effect)| (place, -effect.exp_m1()));
     let slow = shares.filter(|(place, less)| *less >= MATTERS && is_certain(*place));
@@ -162,14 +162,14 @@ fn slow_visits(effects: &[f64], short: &[Vec<f64>]) -> Vec<SlowVisit> {
 /// What a pair's mean is off by for want of time, as a standard deviation of logarithms: the middle of what visits or
 /// intervals say of each pair.
 fn measured_scatter(cells: &[NetCell]) -> f64 {
-    let of = |cell: &NetCell| {
+    let weighted_variance = |cell: &NetCell| {
         let degrees = if cell.visits.len() > 1 { (cell.visits.len() - 1) as f64 } else { f64::from(COSINES) };
         let error = cell.half? / student::quantile(0.975, degrees);
         // The median of χ² by its degrees (Wilson and Hilferty, PNAS 17, 1931).
         let middle = (1.0 - 2.0 / (9.0 * degrees)).powi(3);
         Some(error.powi(2) / middle)
     };
-    median(cells.iter().filter_map(of).collect()).unwrap_or(0.0).sqrt()
+    median(cells.iter().filter_map(weighted_variance).collect()).unwrap_or(0.0).sqrt()
 }
 
 /// The variance of a middle of so many values, the larger one of two, in variances of one.
@@ -182,15 +182,15 @@ fn of_middle(count: usize) -> f64 {
     }
 }
 
-fn bar(scatter: f64, family: usize) -> OddBar {
-    OddBar { scatter, least: -(1.0 - MATTERS).ln(), side: Side::Low, family: TAILS * family }
+fn bar(scatter: f64, family: usize) -> OutlierThreshold {
+    OutlierThreshold { scatter, least: -(1.0 - MATTERS).ln(), side: OutlierSide::Low, family: TAILS * family }
 }
 
 /// Machines that are slow on one side.
 fn slow_side(
-    seen: &NetSeen<'_>,
+    seen: &NetSamples<'_>,
     cells: &[NetCell],
-    table: &Polished,
+    table: &MedianPolish,
     side: NetSide,
     (measured, residuals, family): (f64, f64, usize),
 ) -> Vec<NetSlowNode> {
@@ -204,14 +204,14 @@ fn slow_side(
     let typical = median(known.iter().map(|(node, _)| of[*node].len() as f64).collect()).unwrap_or(1.0) as usize;
     let of_pairs = of_middle(typical) * measured.max(residuals).powi(2);
     let bar = bar((PRIOR_SCATTER.powi(2) + of_pairs).sqrt(), family);
-    let is_certain = |node: usize, odd: &OddOne| {
+    let is_certain = |node: usize, outlier: &Outlier| {
         // Of incast, all that a machine receives may be of one visit.
         let places = of[node].iter().flat_map(|cell| cells[*cell].visits.iter().map(|(place, _)| *place));
         if places.collect::<BTreeSet<usize>>().len() < VISITS_LEAST {
             return false;
         }
         let own: Vec<f64> = of[node].iter().map(|cell| table.less_other_side(&cells[*cell], *cell, side)).collect();
-        is_outside(&own, odd, measured.max(residuals), bar.least)
+        is_outside(&own, outlier, measured.max(residuals), bar.least)
     };
     let middle = |node: usize| {
         let rates = of[node].iter().map(|cell| cells[*cell].value.exp());
@@ -220,15 +220,15 @@ fn slow_side(
     let others = median((0..seen.run.nodes.len()).filter(|node| !of[*node].is_empty()).map(middle).collect());
     let beyond = |place: &usize| cells[*place].visits_beyond(table.less_other_side(&cells[*place], *place, side));
     let visits: Vec<Vec<f64>> = of.iter().map(|places| places.iter().flat_map(beyond).collect()).collect();
-    let by_visits = ByVisits::of(&visits, of_machine);
-    let called = |odd: OddOne| {
-        let node = known[odd.place].0;
-        let chance = by_visits.chance(node, (odd.others, odd.distance), family).max(odd.chance);
-        (chance <= FALSE_ALARMS && is_certain(node, &odd)).then(|| NetSlowNode {
+    let by_visits = ByVisits::new(&visits, of_machine);
+    let called = |outlier: Outlier| {
+        let node = known[outlier.place].0;
+        let chance = by_visits.chance(node, (outlier.others, outlier.distance), family).max(outlier.chance);
+        (chance <= FALSE_ALARMS && is_certain(node, &outlier)).then(|| NetSlowNode {
             node: u32::try_from(node).unwrap_or(u32::MAX),
             side,
-            less_share: -odd.distance.exp_m1(),
-            sigmas: odd.sigmas,
+            less_share: -outlier.distance.exp_m1(),
+            sigmas: outlier.sigmas,
             chance,
             per_s: middle(node),
             others_per_s: others.unwrap_or(0.0),
@@ -239,17 +239,17 @@ fn slow_side(
 
 /// Whether a machine's pairs themselves show that it is slow: more than half of them are slow by what matters, and the
 /// difference is beyond the interval of their middle.
-fn is_outside(own: &[f64], odd: &OddOne, scatter: f64, least: f64) -> bool {
+fn is_outside(own: &[f64], outlier: &Outlier, scatter: f64, least: f64) -> bool {
     let mut sorted = own.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let Some(upper) = sorted.get(sorted.len() / 2) else { return false };
     let count = own.len() as f64;
     let from_middle: Vec<f64> = own.iter().map(|value| (value - upper).abs()).collect();
-    let scattered = polish::OF_MEDIAN * median(from_middle).unwrap_or(0.0);
+    let scattered = median_polish::OF_MEDIAN * median(from_middle).unwrap_or(0.0);
     let degrees = PRIOR_DEGREES + count - 1.0;
     let moderated = ((PRIOR_DEGREES * scatter.powi(2) + (count - 1.0) * scattered.powi(2)) / degrees).sqrt();
     let half = student::quantile(0.975, degrees) * moderated * of_middle(own.len()).sqrt();
-    *upper - odd.others <= -least && odd.distance.abs() > half
+    *upper - outlier.others <= -least && outlier.distance.abs() > half
 }
 
 /// One entry for each machine, whatever it does slowly; the slowest first.
@@ -268,7 +268,7 @@ fn both_sides([sends, receives]: [Vec<NetSlowNode>; 2]) -> Vec<NetSlowNode> {
 
 fn slow_pairs(
     cells: &[NetCell],
-    table: &Polished,
+    table: &MedianPolish,
     pairs: &[&NetPairFigures],
     (measured, family): (f64, usize),
 ) -> Vec<NetSlowPair> {
@@ -288,28 +288,28 @@ fn slow_pairs(
     };
     let visits: Vec<Vec<f64>> =
         cells.iter().zip(&table.residuals).map(|(cell, own)| cell.visits_beyond(*own).collect()).collect();
-    let by_visits = ByVisits::of(&visits, of_pair);
-    let called = |odd: OddOne| {
-        let cell = &cells[odd.place];
+    let by_visits = ByVisits::new(&visits, of_pair);
+    let called = |outlier: Outlier| {
+        let cell = &cells[outlier.place];
         if cell.visits.len() < VISITS_LEAST {
             return None;
         }
         let rate = rate(cell)?;
-        let expected = cell.value - table.residuals[odd.place] + odd.others;
+        let expected = cell.value - table.residuals[outlier.place] + outlier.others;
         // What is within the interval of the pair itself is no difference.
         let is_outside = cell.half.is_some_and(|half| cell.value + half < expected);
-        let chance = by_visits.chance(odd.place, (odd.others, odd.distance), family).max(odd.chance);
+        let chance = by_visits.chance(outlier.place, (outlier.others, outlier.distance), family).max(outlier.chance);
         (is_outside && chance <= FALSE_ALARMS).then(|| NetSlowPair {
             from: u32::try_from(cell.from).unwrap_or(u32::MAX),
             to: u32::try_from(cell.to).unwrap_or(u32::MAX),
-            less_share: -odd.distance.exp_m1(),
-            sigmas: odd.sigmas,
+            less_share: -outlier.distance.exp_m1(),
+            sigmas: outlier.sigmas,
             chance,
             per_s: rate.mean,
             expected_per_s: expected.exp(),
         })
     };
-    let mut found: Vec<NetSlowPair> = odd_ones(&table.residuals, &bar).into_iter().filter_map(called).collect();
+    let mut found: Vec<NetSlowPair> = outliers(&table.residuals, &bar).into_iter().filter_map(called).collect();
     found.sort_by(|a, b| b.less_share.total_cmp(&a.less_share));
     found
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::chance::{Dice, shuffle};
+use crate::rng::{SeededRng, shuffle};
 
 /// The stream of a seed by which halves are drawn.
 const HALVES: u64 = 0x61c8_8646_80b5_83ee;
@@ -31,11 +31,11 @@ pub struct NetSplits {
 /// else of some that are drawn. None with fewer than two racks.
 #[must_use]
 pub fn splits(racks: &[usize], most_rounds: usize, seed: u64) -> NetSplits {
-    let mut of: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let mut nodes_by_rack: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (machine, rack) in (0_u32..).zip(racks) {
-        of.entry(*rack).or_default().push(machine);
+        nodes_by_rack.entry(*rack).or_default().push(machine);
     }
-    let machines: Vec<Vec<u32>> = of.into_values().collect();
+    let machines: Vec<Vec<u32>> = nodes_by_rack.into_values().collect();
     if machines.len() < 2 {
         return NetSplits::default();
     }
@@ -50,14 +50,14 @@ pub fn splits(racks: &[usize], most_rounds: usize, seed: u64) -> NetSplits {
 /// Which racks are in the first half, so many times, and how many times there are. The first rack always is: a half and
 /// what it leaves are one split.
 fn halves(sizes: &[usize], most: usize, seed: u64) -> (Vec<Vec<bool>>, usize) {
-    let mut dice = Dice::new(seed, HALVES);
+    let mut rng = SeededRng::new(seed, HALVES);
     if sizes.len() > RACKS_LISTED {
-        return (drawn(sizes, most, &mut dice), of_so_many(sizes.len()));
+        return (drawn(sizes, most, &mut rng), of_so_many(sizes.len()));
     }
     let mut all = even(sizes);
     let count = all.len();
     if count > most {
-        shuffle(&mut all, &mut dice);
+        shuffle(&mut all, &mut rng);
         all.truncate(most);
     }
     (all, count)
@@ -82,10 +82,10 @@ fn even(sizes: &[usize]) -> Vec<Vec<bool>> {
 }
 
 /// So many halves at random, each once: racks in random order, each to the half that has fewer machines by then.
-fn drawn(sizes: &[usize], most: usize, dice: &mut Dice) -> Vec<Vec<bool>> {
+fn drawn(sizes: &[usize], most: usize, rng: &mut SeededRng) -> Vec<Vec<bool>> {
     let mut one = || {
         let mut order: Vec<usize> = (0..sizes.len()).collect();
-        shuffle(&mut order, dice);
+        shuffle(&mut order, rng);
         let (mut half, mut machines) = (vec![false; sizes.len()], [0_usize; 2]);
         for rack in order {
             let is_first = machines[0] <= machines[1];
@@ -185,7 +185,7 @@ mod tests {
         is_once(round.iter().map(|pair| pair.0).collect()) && is_once(round.iter().map(|pair| pair.1).collect())
     }
 
-    fn rack_of(racks: &[usize], machine: u32) -> usize {
+    fn rack_for(racks: &[usize], machine: u32) -> usize {
         racks[machine as usize]
     }
 
@@ -194,7 +194,7 @@ mod tests {
         let all: BTreeSet<usize> = racks.iter().copied().collect();
         let is_torn = |rack: &usize| {
             let size = racks.iter().filter(|of| *of == rack).count();
-            let sends = round.iter().filter(|(from, _)| rack_of(racks, *from) == *rack).count();
+            let sends = round.iter().filter(|(from, _)| rack_for(racks, *from) == *rack).count();
             sends > 0 && sends < size
         };
         all.iter().filter(|rack| is_torn(rack)).count()
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn two_racks_of_four_meet_with_all_of_their_machines() {
-        let of = splits(&of_sizes(&[4, 4]), 16, 1);
-        assert_eq!((of.rounds.len(), of.all_rounds), (2, 2));
+        let split_rounds = splits(&of_sizes(&[4, 4]), 16, 1);
+        assert_eq!((split_rounds.rounds.len(), split_rounds.all_rounds), (2, 2));
         let across = [(0, 4), (4, 1), (1, 5), (5, 2), (2, 6), (6, 3), (3, 7), (7, 0)];
-        assert_eq!(of.rounds[0], across);
-        assert_eq!(of.rounds[1], [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4)]);
+        assert_eq!(split_rounds.rounds[0], across);
+        assert_eq!(split_rounds.rounds[1], [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4)]);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let racks = of_sizes(&[4; 4]);
         for round in splits(&racks, 16, 1).rounds.iter().step_by(2) {
             for rack in 0..4 {
-                let met = |(from, to): &(u32, u32)| (rack_of(&racks, *from) == rack).then(|| rack_of(&racks, *to));
+                let met = |(from, to): &(u32, u32)| (rack_for(&racks, *from) == rack).then(|| rack_for(&racks, *to));
                 assert_eq!(round.iter().filter_map(met).collect::<BTreeSet<usize>>().len(), 2, "{rack}: {round:?}");
             }
         }
@@ -267,19 +267,19 @@ mod tests {
             nodes in 2usize..=200, racks in 2usize..=24, most in 1usize..40, seed: u64,
         ) {
             // Uneven ones, in no order: machines are dealt by the seed.
-            let mut dice = Dice::new(seed, 1);
-            let racks: Vec<usize> = (0..nodes).map(|_| dice.below(racks)).collect();
-            let of = splits(&racks, most, seed);
+            let mut rng = SeededRng::new(seed, 1);
+            let racks: Vec<usize> = (0..nodes).map(|_| rng.below(racks)).collect();
+            let split_rounds = splits(&racks, most, seed);
             let sizes = racks.iter().fold(BTreeMap::new(), |mut all: BTreeMap<usize, usize>, rack| {
                 *all.entry(*rack).or_default() += 1;
                 all
             });
-            prop_assert_eq!(of.rounds.is_empty(), sizes.len() < 2);
-            prop_assert!(of.rounds.len() <= most.next_multiple_of(2) && of.rounds.len() <= of.all_rounds);
-            prop_assert_eq!(&of, &splits(&racks, most, seed));
-            for round in &of.rounds {
+            prop_assert_eq!(split_rounds.rounds.is_empty(), sizes.len() < 2);
+            prop_assert!(split_rounds.rounds.len() <= most.next_multiple_of(2) && split_rounds.rounds.len() <= split_rounds.all_rounds);
+            prop_assert_eq!(&split_rounds, &splits(&racks, most, seed));
+            for round in &split_rounds.rounds {
                 prop_assert!(is_proper(round, nodes), "{:?}", round);
-                let is_across = |(from, to): &(u32, u32)| rack_of(&racks, *from) != rack_of(&racks, *to);
+                let is_across = |(from, to): &(u32, u32)| rack_for(&racks, *from) != rack_for(&racks, *to);
                 let across = round.iter().filter(|pair| is_across(pair)).count();
                 prop_assert!(across == 0 || across == round.len(), "{:?}", round);
                 let sends: BTreeSet<u32> = round.iter().map(|pair| pair.0).collect();

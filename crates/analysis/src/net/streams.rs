@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::net::{NET_STREAMS_MAX, NetRun, NetThrough, NetVisit};
+use linerate_record::net::{NET_STREAMS_MAX, NetRoute, NetRun, NetVisit};
 
 use super::classes::{of_way, whole as without_gaps};
-use super::limits::ASKED_REACHED;
-use super::pairs::{NetSeen, mean_of, of_rate, seen};
+use super::limits::REQUESTED_REACHED;
+use super::pairs::{NetSamples, mean_and_interval, of_rate, seen};
 use super::view::{
-    NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetSearchEnd, NetStreamsFigures,
+    NetInterval, NetPairFigures, NetPairSaturation, NetSaturation, NetSaturationOutcome, NetSearchEnd,
+    NetStreamsFigures,
 };
 use crate::median::median;
 
@@ -19,27 +20,27 @@ pub(super) const MATTERS: f64 = 0.10;
 /// Goodputs of each pair by number of streams and repetition.
 type Repeated = BTreeMap<(u32, u32), BTreeMap<u32, BTreeMap<u32, f64>>>;
 
-fn repeated(seen: &NetSeen<'_>) -> Repeated {
-    let mut of = Repeated::new();
+fn repeated(seen: &NetSamples<'_>) -> Repeated {
+    let mut goodputs = Repeated::new();
     for (&(from, to, streams), pair) in &seen.pairs {
         for visit in &pair.visits {
             let repetition = seen.visits[visit.place].repetition;
-            of.entry((from, to)).or_default().entry(streams).or_default().insert(repetition, visit.per_s);
+            goodputs.entry((from, to)).or_default().entry(streams).or_default().insert(repetition, visit.per_s);
         }
     }
-    of
+    goodputs
 }
 
 /// All pairs together for each number of streams, in ascending order.
-pub(super) fn whole(seen: &NetSeen<'_>, pairs: &[NetPairFigures]) -> Vec<NetStreamsFigures> {
-    let mut of: BTreeMap<u32, Vec<NetInterval>> = BTreeMap::new();
+pub(super) fn whole(seen: &NetSamples<'_>, pairs: &[NetPairFigures]) -> Vec<NetStreamsFigures> {
+    let mut goodputs_by_pair: BTreeMap<u32, Vec<NetInterval>> = BTreeMap::new();
     for pair in pairs {
         if let Some(rate) = pair.per_s {
-            of.entry(pair.streams).or_default().push(rate);
+            goodputs_by_pair.entry(pair.streams).or_default().push(rate);
         }
     }
     let all = repeated(seen);
-    of.into_iter().map(|(streams, rates)| figures(streams, &rates, &all)).collect()
+    goodputs_by_pair.into_iter().map(|(streams, rates)| figures(streams, &rates, &all)).collect()
 }
 
 fn figures(streams: u32, rates: &[NetInterval], all: &Repeated) -> NetStreamsFigures {
@@ -67,9 +68,9 @@ fn over_repetitions(pairs: Vec<BTreeMap<u32, f64>>) -> Option<(f64, f64)> {
         known = pairs.iter().flat_map(|pair| pair.keys().copied()).collect();
         kept = (0..pairs.len()).filter(|place| pairs[*place].len() == known.len()).collect();
     }
-    let of = |repetition: &u32| kept.iter().filter_map(|place| pairs[*place].get(repetition)).sum::<f64>();
-    let means: Vec<f64> = known.iter().map(|repetition| of(repetition) / kept.len() as f64).collect();
-    let (mean, half) = if kept.is_empty() { (0.0, None) } else { mean_of(&means) };
+    let sum_in = |repetition: &u32| kept.iter().filter_map(|place| pairs[*place].get(repetition)).sum::<f64>();
+    let means: Vec<f64> = known.iter().map(|repetition| sum_in(repetition) / kept.len() as f64).collect();
+    let (mean, half) = if kept.is_empty() { (0.0, None) } else { mean_and_interval(&means) };
     half.map(|half| (mean, half))
 }
 
@@ -85,9 +86,9 @@ fn of_intervals(halves: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 /// From which of these numbers of streams on more give no more, where `gain` says by how much the logarithm of goodput
 /// grows from one to a larger one, with half the width of its interval.
-fn enough(streams: &[u32], gain: impl Fn(u32, u32) -> Option<(f64, f64)>) -> NetEnough {
+fn enough(streams: &[u32], gain: impl Fn(u32, u32) -> Option<(f64, f64)>) -> NetSaturation {
     let Some((last, before)) = streams.split_last().filter(|(_, before)| !before.is_empty()) else {
-        return NetEnough::default();
+        return NetSaturation::default();
     };
     let larger = |one: u32| streams.iter().copied().filter(move |other| *other > one);
     let gives_more = |one: u32, other: u32| gain(one, other).is_some_and(|(more, half)| more - half > 0.0);
@@ -96,24 +97,24 @@ fn enough(streams: &[u32], gain: impl Fn(u32, u32) -> Option<(f64, f64)>) -> Net
     let is_enough = |one: u32| larger(one).all(|other| gain(one, other).is_some_and(|(more, half)| more + half < most));
     if let Some(found) = before.iter().copied().find(|one| is_enough(*one)) {
         let perhaps = before.iter().copied().find(|one| *one >= found || !is_short(*one));
-        return NetEnough { outcome: NetEnoughOutcome::Found, streams: Some(found), perhaps_from: perhaps };
+        return NetSaturation { outcome: NetSaturationOutcome::Found, streams: Some(found), perhaps_from: perhaps };
     }
     let is_rising = before.iter().all(|one| gives_more(*one, *last));
-    let outcome = if is_rising { NetEnoughOutcome::StillRising } else { NetEnoughOutcome::Untold };
-    NetEnough { outcome, ..NetEnough::default() }
+    let outcome = if is_rising { NetSaturationOutcome::StillRising } else { NetSaturationOutcome::Untold };
+    NetSaturation { outcome, ..NetSaturation::default() }
 }
 
 /// Goodputs of one pair by number of streams.
 type OfPair<'p> = BTreeMap<u32, &'p NetInterval>;
 
 fn by_pair(pairs: &[NetPairFigures]) -> BTreeMap<(u32, u32), OfPair<'_>> {
-    let mut of: BTreeMap<(u32, u32), OfPair<'_>> = BTreeMap::new();
+    let mut goodputs_by_pair: BTreeMap<(u32, u32), OfPair<'_>> = BTreeMap::new();
     for pair in pairs {
         if let Some(rate) = &pair.per_s {
-            of.entry((pair.from, pair.to)).or_default().insert(pair.streams, rate);
+            goodputs_by_pair.entry((pair.from, pair.to)).or_default().insert(pair.streams, rate);
         }
     }
-    of
+    goodputs_by_pair
 }
 
 /// By how much one goodput exceeds another, as the difference of logarithms, with half the width of its interval.
@@ -125,12 +126,12 @@ pub(super) fn gain(one: &NetInterval, other: &NetInterval) -> (f64, Option<f64>)
 
 /// The same for each pair and for all of them; of each pair nothing where one number was measured.
 pub(super) fn over_streams(
-    seen: &NetSeen<'_>,
+    seen: &NetSamples<'_>,
     pairs: &[NetPairFigures],
     streams: &[u32],
-) -> (NetEnough, Vec<NetPairEnough>) {
+) -> (NetSaturation, Vec<NetPairSaturation>) {
     if streams.len() < 2 {
-        return (NetEnough::default(), Vec::new());
+        return (NetSaturation::default(), Vec::new());
     }
     let (of, all) = (by_pair(pairs), repeated(seen));
     let is_searched = seen.run.load.is_searched;
@@ -144,7 +145,7 @@ pub(super) fn over_streams(
             let (more, half) = gain(rates.get(&one)?, rates.get(&other)?);
             Some((more, half?))
         };
-        NetPairEnough { from, to, enough: enough(&known, gain) }
+        NetPairSaturation { from, to, enough: enough(&known, gain) }
     });
     let of_pairs = of_pairs.collect();
     let of_all = |one, other| {
@@ -161,12 +162,12 @@ pub(super) fn over_streams(
 fn by_steps(all: &Repeated, streams: &[u32], (one, other): (u32, u32)) -> Option<(f64, f64)> {
     let add = |(sum, half): (f64, f64), (more, of): (f64, f64)| (sum + more, half.hypot(of));
     let between: Vec<u32> = streams.iter().copied().filter(|of| (one..=other).contains(of)).collect();
-    let mut steps = between.windows(2).map(|step| beside(all, (step[0], step[1])));
-    beside(all, (one, other)).or_else(|| steps.try_fold((0.0, 0.0), |sum, step| Some(add(sum, step?))))
+    let mut steps = between.windows(2).map(|step| alongside(all, (step[0], step[1])));
+    alongside(all, (one, other)).or_else(|| steps.try_fold((0.0, 0.0), |sum, step| Some(add(sum, step?))))
 }
 
 /// By the repetitions that both numbers have.
-fn beside(all: &Repeated, (one, other): (u32, u32)) -> Option<(f64, f64)> {
+fn alongside(all: &Repeated, (one, other): (u32, u32)) -> Option<(f64, f64)> {
     let gains = all.values().filter_map(|of| {
         let (one, other) = (of.get(&one)?, of.get(&other)?);
         let each = one.iter().filter_map(|(at, rate)| Some((*at, (other.get(at)? / rate).ln())));
@@ -190,7 +191,7 @@ fn by_intervals(of: &BTreeMap<(u32, u32), OfPair<'_>>, (one, other): (u32, u32))
 /// # Errors
 /// Why it ends.
 pub fn searched_on(run: &NetRun, visits: &[NetVisit]) -> Result<[u32; 2], NetSearchEnd> {
-    let visits = of_way(visits, NetThrough::Direct);
+    let visits = of_way(visits, NetRoute::Direct);
     let seen = seen(run, &visits);
     let all = repeated(&seen);
     let streams: BTreeSet<u32> = all.values().flat_map(BTreeMap::keys).copied().collect();
@@ -210,13 +211,13 @@ pub fn searched_on(run: &NetRun, visits: &[NetVisit]) -> Result<[u32; 2], NetSea
     let rates = all.values().filter_map(|of| of.get(&last)).flat_map(BTreeMap::values);
     let allowed = run.load.max_bytes_per_s.filter(|_| run.load.op.is_of_bytes());
     let is_limited =
-        allowed.zip(median(rates.copied().collect())).is_some_and(|(most, rate)| rate >= ASKED_REACHED * most);
+        allowed.zip(median(rates.copied().collect())).is_some_and(|(most, rate)| rate >= REQUESTED_REACHED * most);
     Err(if is_limited { NetSearchEnd::MaxRate } else { NetSearchEnd::NoMore })
 }
 
 /// Why a search that measured this went no further; none where there was none.
 pub(super) fn search_ended(run: &NetRun, visits: &[NetVisit]) -> Option<NetSearchEnd> {
-    let is_whole = run.asked_visits.is_none_or(|asked| visits.len() >= asked as usize);
+    let is_whole = run.requested_visits.is_none_or(|requested| visits.len() >= requested as usize);
     let ended = || if is_whole { searched_on(run, visits).err() } else { None };
     run.load.is_searched.then(|| ended().unwrap_or(NetSearchEnd::CutShort))
 }
@@ -233,17 +234,17 @@ mod tests {
     }
 
     /// Nothing of visits: what pairs' own intervals say.
-    fn judged(pairs: &[NetPairFigures], streams: &[u32]) -> (NetEnough, Vec<NetPairEnough>) {
+    fn judged(pairs: &[NetPairFigures], streams: &[u32]) -> (NetSaturation, Vec<NetPairSaturation>) {
         let run = crate::net::tests::a_run();
         over_streams(&crate::net::pairs::seen(&run, &[]), pairs, streams)
     }
 
-    fn of_one(rates: &[(u32, f64)], half_share: f64) -> NetEnough {
+    fn of_one(rates: &[(u32, f64)], half_share: f64) -> NetSaturation {
         let pairs: Vec<NetPairFigures> =
             rates.iter().map(|&(streams, mean)| pair(0, streams, mean, Some(half_share))).collect();
         let streams: Vec<u32> = rates.iter().map(|(streams, _)| *streams).collect();
         let (whole, pairs) = judged(&pairs, &streams);
-        let of_pair = NetPairEnough { from: 0, to: 1, enough: whole.clone() };
+        let of_pair = NetPairSaturation { from: 0, to: 1, enough: whole.clone() };
         assert_eq!(pairs, if streams.len() > 1 { vec![of_pair] } else { vec![] });
         whole
     }
@@ -252,11 +253,11 @@ mod tests {
     fn more_streams_give_no_more_only_where_intervals_say_so() {
         let levelled = [(1, 10.0), (2, 19.0), (4, 24.5), (8, 24.6), (16, 24.4)];
         let found = of_one(&levelled, 0.02);
-        assert_eq!((found.outcome, found.streams, found.perhaps_from), (NetEnoughOutcome::Found, Some(4), Some(4)));
-        assert_eq!(of_one(&levelled, 0.3).outcome, NetEnoughOutcome::Untold);
-        assert_eq!(of_one(&[(1, 10.0), (2, 20.0), (4, 30.0)], 0.02).outcome, NetEnoughOutcome::StillRising);
+        assert_eq!((found.outcome, found.streams, found.perhaps_from), (NetSaturationOutcome::Found, Some(4), Some(4)));
+        assert_eq!(of_one(&levelled, 0.3).outcome, NetSaturationOutcome::Untold);
+        assert_eq!(of_one(&[(1, 10.0), (2, 20.0), (4, 30.0)], 0.02).outcome, NetSaturationOutcome::StillRising);
         assert_eq!(of_one(&[(1, 30.0), (2, 25.0)], 0.02).streams, Some(1), "more streams may give less");
-        assert_eq!(of_one(&[(4, 30.0)], 0.02).outcome, NetEnoughOutcome::Single);
+        assert_eq!(of_one(&[(4, 30.0)], 0.02).outcome, NetSaturationOutcome::Single);
         // 6 % more, give or take 5 %: two may be enough, but that is not shown.
         let vague = of_one(&[(2, 23.2), (4, 24.6), (8, 24.6)], 0.035);
         assert_eq!((vague.streams, vague.perhaps_from), (Some(4), Some(4)));
@@ -266,13 +267,18 @@ mod tests {
 
     #[test]
     fn repetitions_say_what_a_mean_over_pairs_is_worth_and_slow_pairs_do_not_widen_it() {
-        let of = |usual: f64| -> BTreeMap<u32, f64> { (1..).zip([usual, usual * 1.01, usual * 0.99]).collect() };
-        let (mean, half) = over_repetitions(vec![of(10.0), of(30.0)]).unwrap();
+        let repetitions =
+            |usual: f64| -> BTreeMap<u32, f64> { (1..).zip([usual, usual * 1.01, usual * 0.99]).collect() };
+        let (mean, half) = over_repetitions(vec![repetitions(10.0), repetitions(30.0)]).unwrap();
         // Student's t of two degrees of freedom: 4.303.
         assert!((mean - 20.0).abs() < 1e-9 && (half - 4.303 * 0.2 / 3.0_f64.sqrt()).abs() < 1e-3, "{mean} ± {half}");
-        let mut short = of(500.0);
+        let mut short = repetitions(500.0);
         short.remove(&2);
-        assert_eq!(over_repetitions(vec![of(10.0), of(30.0), short]), Some((mean, half)), "not in all of them");
+        assert_eq!(
+            over_repetitions(vec![repetitions(10.0), repetitions(30.0), short]),
+            Some((mean, half)),
+            "not in all of them"
+        );
         assert_eq!(over_repetitions(vec![[(1, 5.0)].into()]), None);
         assert_eq!(over_repetitions(vec![]), None);
         assert_eq!(of_intervals([Some(3.0), Some(4.0)].into_iter()), Some(2.5));

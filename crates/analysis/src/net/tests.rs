@@ -11,7 +11,7 @@ use linerate_record::finding::Confidence;
 use linerate_record::net::{NetMachine, NetPair, NetQueue, NetSent, NetWay};
 use linerate_record::readings::{ReadMeasure, ReadValue};
 
-use super::view::{NetEnoughOutcome, NetFinding, NetFindingKind, NetLimitedBy, NetView};
+use super::view::{NetFinding, NetFindingKind, NetLimitedBy, NetSaturationOutcome, NetView};
 use super::*;
 use world::{LinkWorld, USUAL};
 
@@ -31,7 +31,7 @@ pub(super) fn viewed_rounds(nodes: u32, (visits, rounds): (u32, usize), seed: u6
 
 /// A fleet of which one machine sends so much of what others do.
 pub(super) fn viewed_with_slow_sender(nodes: u32, node: u32, factor: f64) -> NetView {
-    viewed(&LinkWorld::healthy(nodes, 1).with(&[world::Plant::Sender(node, factor)]))
+    viewed(&LinkWorld::healthy(nodes, 1).with(&[world::InjectedSlowness::Sender(node, factor)]))
 }
 
 /// A run of two machines.
@@ -235,9 +235,9 @@ fn a_rate_that_was_asked_for_is_the_limit_and_a_speed_that_was_exceeded_is_none(
     let mut run = world::run(&world);
     run.load.max_bytes_per_s = Some(USUAL);
     let visits = world::visits(&world);
-    let asked = view(&run, &visits);
-    assert_eq!(asked.limits[0].by, NetLimitedBy::AskedRate);
-    assert!(asked.findings.iter().any(|finding| finding.kind == NetFindingKind::LimitedByMachines));
+    let requested = view(&run, &visits);
+    assert_eq!(requested.limits[0].by, NetLimitedBy::RequestedRate);
+    assert!(requested.findings.iter().any(|finding| finding.kind == NetFindingKind::LimitedByMachines));
     run.load.max_bytes_per_s = None;
     run.nodes[0].machine.nics[0].speed_bits_per_s = Some(10_000_000_000);
     let beyond = view(&run, &visits);
@@ -305,7 +305,7 @@ fn figures_are_those_of_the_visits_and_failed_ones_are_counted_with_their_reason
 fn pairs_without_figures_are_told_by_the_machine_that_all_of_them_have() {
     let world = LinkWorld { streams: vec![1, 4], ..LinkWorld::healthy(4, 9) };
     let run = world::run(&world);
-    let of = |is_lost: fn(&NetPair) -> bool, error: Option<&str>| {
+    let viewed_without = |is_lost: fn(&NetPair) -> bool, error: Option<&str>| {
         let mut visits = world::visits(&world);
         for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| is_lost(pair)) {
             (pair.error, pair.received_bytes) = (error.map(str::to_owned), Vec::new());
@@ -322,14 +322,14 @@ fn pairs_without_figures_are_told_by_the_machine_that_all_of_them_have() {
         (|pair| pair.from + pair.to == 1, &[], "no figures of 4 of 24 pairs"),
     ];
     for (is_lost, nodes, claim) in cases {
-        let (answer, finding) = of(is_lost, None);
+        let (answer, finding) = viewed_without(is_lost, None);
         assert_eq!((finding.nodes.as_slice(), finding.claim.as_str()), (nodes, claim));
         let shared = claim.split_once(": ").map(|(_, shared)| format!("have no figures: {shared}; "));
         assert_eq!(answer.contains("have no figures"), shared.is_some(), "{answer}");
         assert!(shared.is_none_or(|shared| answer.contains(&shared)), "{answer}");
         // Connections that were proven and brought nothing are none that a firewall keeps out.
         assert!(finding.remedy.contains("--op mtu"), "{finding:?}");
-        let (_, refused) = of(is_lost, Some("connection refused"));
+        let (_, refused) = viewed_without(is_lost, Some("connection refused"));
         assert!(refused.remedy.contains("firewall") && refused.claim == claim, "{refused:?}");
     }
 }
@@ -356,13 +356,13 @@ fn nothing_measured_is_said_so_and_breaks_nothing() {
 fn a_run_with_fewer_visits_than_were_asked_says_that_it_was_cut_short() {
     let world = LinkWorld::healthy(4, 1);
     let visits = world::visits(&world);
-    let asked = u32::try_from(visits.len()).unwrap();
-    let warnings = |asked_visits, visits| view(&NetRun { asked_visits, ..world::run(&world) }, visits).warnings;
-    for (asked, visits) in [(Some(asked), &visits[..]), (None, &visits[1..])] {
-        assert_eq!(warnings(asked, visits), Vec::<String>::new());
+    let requested = u32::try_from(visits.len()).unwrap();
+    let warnings = |requested_visits, visits| view(&NetRun { requested_visits, ..world::run(&world) }, visits).warnings;
+    for (requested, visits) in [(Some(requested), &visits[..]), (None, &visits[1..])] {
+        assert_eq!(warnings(requested, visits), Vec::<String>::new());
     }
-    let said = format!("{} of {asked} visits: the run was cut short", asked - 1);
-    assert!(warnings(Some(asked), &visits[1..]).contains(&said), "{said}");
+    let said = format!("{} of {requested} visits: the run was cut short", requested - 1);
+    assert!(warnings(Some(requested), &visits[1..]).contains(&said), "{said}");
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn streams_of_which_more_give_more_are_compared_with_the_fastest() {
     assert_eq!(view.streams.iter().map(|of| (of.streams, of.pairs)).collect::<Vec<_>>(), [(1, 30), (4, 30), (16, 30)]);
     assert_eq!(
         (view.enough.outcome, view.enough.streams, view.enough.perhaps_from),
-        (NetEnoughOutcome::Found, Some(4), Some(4))
+        (NetSaturationOutcome::Found, Some(4), Some(4))
     );
     assert!(view.compared_streams.is_some_and(|streams| streams > 1));
     assert_eq!(view.enough_of_pairs.len(), 30);
@@ -406,10 +406,10 @@ fn interfaces_that_differ_and_streams_that_share_unevenly_are_claims() {
         pair.stream_bytes = vec![9_000_000_000, 100_000_000, 100_000_000, 100_000_000];
     }
     let view = view(&run, &visits);
-    let of = |kind| view.findings.iter().find(|finding| finding.kind == kind).unwrap();
-    let ports = of(NetFindingKind::UnevenPorts);
+    let finding_of_kind = |kind| view.findings.iter().find(|finding| finding.kind == kind).unwrap();
+    let ports = finding_of_kind(NetFindingKind::UnevenPorts);
     assert_eq!((ports.nodes.as_slice(), ports.evidence.as_str()), (&[2][..], "9000 bytes of most, 1500 bytes of n3"));
-    assert!(of(NetFindingKind::UnfairStreams).claim.contains("of 12 pairs"));
+    assert!(finding_of_kind(NetFindingKind::UnfairStreams).claim.contains("of 12 pairs"));
 }
 
 #[test]
@@ -430,8 +430,8 @@ fn senders_that_lose_to_one_receiver_at_once_share_the_port_to_it() {
     let world = LinkWorld { way: NetWay::Incast, scatter: [0.0; 3], ..LinkWorld::healthy(5, 3) };
     let (run, mut visits) = (world::run(&world), world::visits(&world));
     let found = |said: &NetView| -> Vec<(Vec<u32>, String)> {
-        let of = said.findings.iter().filter(|finding| finding.kind == NetFindingKind::Incast);
-        of.map(|finding| (finding.nodes.clone(), finding.claim.clone())).collect()
+        let incast_findings = said.findings.iter().filter(|finding| finding.kind == NetFindingKind::Incast);
+        incast_findings.map(|finding| (finding.nodes.clone(), finding.claim.clone())).collect()
     };
     assert!(found(&view(&run, &visits)).is_empty(), "nobody loses");
     let lose = |visits: &mut [NetVisit], senders: &[u32]| {

@@ -60,9 +60,9 @@ pub struct NetView {
     /// All pairs together, for each number of streams.
     pub streams: Vec<NetStreamsFigures>,
     /// From which number of streams on more give no more, over all pairs.
-    pub enough: NetEnough,
+    pub enough: NetSaturation,
     /// The same of each pair; empty where one number of streams was measured.
-    pub enough_of_pairs: Vec<NetPairEnough>,
+    pub enough_of_pairs: Vec<NetPairSaturation>,
     /// Why a search for the number of streams went no further; absent where numbers were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_ended: Option<NetSearchEnd>,
@@ -298,7 +298,7 @@ pub struct NetStreamsFigures {
 /// How it came out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum NetEnoughOutcome {
+pub enum NetSaturationOutcome {
     /// From some number on, more streams give no more.
     Found,
     /// The largest number gives more than the others.
@@ -312,9 +312,9 @@ pub enum NetEnoughOutcome {
 
 /// From which number of streams on more give no more than a tenth more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct NetEnough {
+pub struct NetSaturation {
     /// How it came out.
-    pub outcome: NetEnoughOutcome,
+    pub outcome: NetSaturationOutcome,
     /// That number, where one was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<u32>,
@@ -341,13 +341,13 @@ pub enum NetSearchEnd {
 
 /// The same of one pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NetPairEnough {
+pub struct NetPairSaturation {
     /// Who sends.
     pub from: u32,
     /// Who receives.
     pub to: u32,
     /// From which number on.
-    pub enough: NetEnough,
+    pub enough: NetSaturation,
 }
 
 /// On which side a machine is slow.
@@ -492,7 +492,7 @@ pub struct NetFinding {
 
 /// A rate of what an op counts, for people: as links are sold, or in requests or connections per second.
 #[must_use]
-pub fn rate_of(op: NetOp, per_s: f64) -> String {
+pub fn rate_in_words(op: NetOp, per_s: f64) -> String {
     match op {
         NetOp::Stream | NetOp::Udp { .. } | NetOp::Mtu => bits_per_s(8.0 * per_s),
         NetOp::Request { .. } => format!("{} requests/s", grouped(per_s.round() as u64)),
@@ -504,7 +504,7 @@ impl NetView {
     /// A rate of what its load counts, for people.
     #[must_use]
     pub fn rate(&self, per_s: f64) -> String {
-        rate_of(self.load.op, per_s)
+        rate_in_words(self.load.op, per_s)
     }
 
     /// The name of a machine by its place.

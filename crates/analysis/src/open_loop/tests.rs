@@ -1,4 +1,4 @@
-use linerate_record::run::{IntervalRow, OpenInterval, Worded};
+use linerate_record::run::{IntervalRow, MaybeKnown, OpenInterval};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::view::{Estimate, Latency};
 
 fn open(due: u64, first: u64, last: u64) -> OpenLoop {
     OpenLoop {
-        asked_per_s: 100.0,
+        requested_per_s: 100.0,
         at_random: true,
         due,
         backlog: last,
@@ -25,17 +25,23 @@ fn open(due: u64, first: u64, last: u64) -> OpenLoop {
 }
 
 fn spec(rate_per_s: Option<f64>) -> PointSpec {
-    PointSpec { workload: Worded::read("get"), size: Worded::read("4KiB"), concurrency: 4, rate_per_s, clients: None }
+    PointSpec {
+        workload: MaybeKnown::read("get"),
+        size: MaybeKnown::read("4KiB"),
+        concurrency: 4,
+        rate_per_s,
+        clients: None,
+    }
 }
 
 fn at(open: OpenLoop, per_s: f64) -> Point {
     let requests_per_s = Estimate { mean: per_s, intervals: 10, ..Estimate::default() };
-    let requests = (open.due as f64 * per_s / open.asked_per_s) as u64;
+    let requests = (open.due as f64 * per_s / open.requested_per_s) as u64;
     Point { open: Some(open), requests, requests_per_s, ..point(1024, 0.0) }
 }
 
-fn of<'a>(asked_per_s: f64, measured: &'a [&'a Interval]) -> Measuring<'a> {
-    Measuring { asked_per_s, at_random: true, before: None, measured }
+fn open_loop_input<'a>(requested_per_s: f64, measured: &'a [&'a Interval]) -> OpenLoopInput<'a> {
+    OpenLoopInput { requested_per_s, at_random: true, before: None, measured }
 }
 
 /// A hundred intervals of 0.1 s of eighty requests a second that take 5 ms, but for a stall.
@@ -75,9 +81,9 @@ fn a_stall_counts_the_same_in_the_middle_of_a_point_and_at_its_end() {
     for from in [0, 20, 50, 80, 91, 92] {
         let intervals = stalled(from, from + 8);
         let measured: Vec<&Interval> = intervals.iter().collect();
-        let of = Measuring { asked_per_s: 80.0, at_random: false, before: None, measured: &measured };
+        let measuring = OpenLoopInput { requested_per_s: 80.0, at_random: false, before: None, measured: &measured };
         let none = (Latency::default(), Latency::default());
-        let open = figures(&spec(Some(80.0)), Some(&slo), &of, none).unwrap().unwrap();
+        let open = figures(&spec(Some(80.0)), Some(&slo), &measuring, none).unwrap().unwrap();
         let [bound] = open.bounds[..] else { panic!("one bound") };
         assert!((54..=58).contains(&bound.over) && !bound.held, "{from}: {bound:?}");
         assert!((785..=800).contains(&bound.count), "{from}: {bound:?}");
@@ -111,54 +117,54 @@ fn a_pause_at_the_end_of_few_requests_does_not_show_that_their_rate_was_not_reac
     };
     let intervals: Vec<Interval> = (0..80).map(one).collect();
     let measured: Vec<&Interval> = intervals.iter().collect();
-    let of = Measuring { asked_per_s: 12.5, at_random: false, before: None, measured: &measured };
+    let measuring = OpenLoopInput { requested_per_s: 12.5, at_random: false, before: None, measured: &measured };
     let none = (Latency::default(), Latency::default());
-    let open = figures(&spec(Some(12.5)), Some(&slo), &of, none).unwrap().unwrap();
+    let open = figures(&spec(Some(12.5)), Some(&slo), &measuring, none).unwrap().unwrap();
     let [bound] = open.bounds[..] else { panic!("one bound") };
     let (_, [low, high]) = bound.shown().unwrap();
     assert!(low < 0.05 && 0.05 < high && bound.verdict == BoundVerdict::InDoubt, "{bound:?}");
     // Nor does the search that is told of it.
-    let visit = visit_of(&at(open, 11.0)).unwrap();
+    let visit = rate_visit(&at(open, 11.0)).unwrap();
     let found = slo::judge(&[visit], &RateSearchLimits::new(vec![0.05]));
     assert_eq!(found.misses_per_s, None);
 }
 
 #[test]
 fn a_rate_that_misses_below_one_that_holds_is_told_with_both_figures() {
-    let (mut series, asked) = (series(&[(1, 1_000, 20), (2, 1_000, 400), (4, 1_000, 20)]), asked(true));
-    judge(&mut series, &asked);
-    let found = contradicted("get 4KiB", &series, &asked).unwrap();
+    let (mut series, requested) = (series(&[(1, 1_000, 20), (2, 1_000, 400), (4, 1_000, 20)]), requested(true));
+    judge(&mut series, &requested);
+    let found = contradicted("get 4KiB", &series, &requested).unwrap();
     assert_eq!(found.kind, FindingKind::SloContradicted);
     assert_eq!(found.claim, "p90=10ms is shown to miss at 100/s and yet to hold at 200/s (get 4KiB)");
     assert!(found.evidence.contains("at 100/s 40.0 %") && found.evidence.contains("at 200/s 2.00 %"), "{found:?}");
     assert!(found.remedy.contains("--rate 100,200") && found.points == [1, 2], "{found:?}");
     // Also where the lowest rate of all misses, and none below it can hold.
-    let (mut series, asked) = (self::series(&[(2, 1_000, 400), (4, 1_000, 20)]), self::asked(true));
-    judge(&mut series, &asked);
+    let (mut series, requested) = (self::series(&[(2, 1_000, 400), (4, 1_000, 20)]), self::requested(true));
+    judge(&mut series, &requested);
     let sustained = series.sustained.clone().unwrap();
     assert_eq!((sustained.outcome, sustained.holds_per_s), (RateSearchOutcome::NoneHolds, None));
     assert_eq!(sustained.holds_above_per_s, Some(200.0));
-    assert!(contradicted("get 4KiB", &series, &asked).is_some());
+    assert!(contradicted("get 4KiB", &series, &requested).is_some());
 }
 
 #[test]
 fn a_row_of_a_search_that_goes_on_says_what_the_search_would_say_if_it_ended() {
-    let (mut all, asked) = (series(&[(6, 400, 20), (6, 400, 90)]), asked(true));
-    let limits = limits(asked.slo.as_ref().unwrap(), asked.rate_search.as_ref().unwrap(), 1_000);
+    let (mut all, requested) = (series(&[(6, 400, 20), (6, 400, 90)]), requested(true));
+    let limits = limits(requested.slo.as_ref().unwrap(), requested.rate_search.as_ref().unwrap(), 1_000);
     let mut search = slo::RateSearch::new(limits);
     let points = all.points.clone();
-    let told: Vec<BoundVerdict> = points
+    let reported: Vec<BoundVerdict> = points
         .iter()
         .map(|point| {
-            search.observe(visit_of(point).unwrap());
+            search.observe(rate_visit(point).unwrap());
             so_far(point, &search).open.unwrap().verdict().unwrap()
         })
         .collect();
-    judge(&mut all, &asked);
+    judge(&mut all, &requested);
     // Alone, the second is beyond doubt; with the first it is not.
     assert_eq!(points[1].open.as_ref().unwrap().verdict(), Some(BoundVerdict::Missed));
-    assert_eq!(told, [BoundVerdict::Held, BoundVerdict::InDoubt]);
-    assert_eq!(all.points[1].open.as_ref().unwrap().verdict(), Some(told[1]));
+    assert_eq!(reported, [BoundVerdict::Held, BoundVerdict::InDoubt]);
+    assert_eq!(all.points[1].open.as_ref().unwrap().verdict(), Some(reported[1]));
 }
 
 fn kinds(point: &Point) -> Vec<FindingKind> {
@@ -169,8 +175,8 @@ fn kinds(point: &Point) -> Vec<FindingKind> {
 fn a_target_that_keeps_up_is_told_from_one_that_does_not() {
     let kept = at(open(1_000, 5, 9), 100.0);
     assert_eq!(kinds(&kept), []);
-    let limit = |point: &Point| limit(point, &crate::build::tests::asked(Vec::new()));
-    assert_eq!(limit(&kept).map(|l| l.bound), Some(Bottleneck::AskedRate));
+    let limit = |point: &Point| limit(point, &crate::build::tests::requested(Vec::new()));
+    assert_eq!(limit(&kept).map(|l| l.bound), Some(Bottleneck::RequestedRate));
     let lost = at(open(1_000, 5, 400), 60.0);
     assert_eq!(kinds(&lost), [FindingKind::FellBehind]);
     assert_eq!(limit(&lost), None);
@@ -182,14 +188,14 @@ fn a_target_that_keeps_up_is_told_from_one_that_does_not() {
 
 #[test]
 fn a_schedule_of_few_requests_that_was_kept_is_not_held_against_the_target() {
-    let asked = crate::build::tests::asked(Vec::new());
+    let requested = crate::build::tests::requested(Vec::new());
     // One each second, of which nine fell due in 9.7 s and one is on its way: 8.2 of each ten that were asked for.
     let few = |due, in_flight, backlog, requests| {
-        let open = OpenLoop { asked_per_s: 1.0, at_random: false, backlog, ..open(due, 0, in_flight + backlog) };
+        let open = OpenLoop { requested_per_s: 1.0, at_random: false, backlog, ..open(due, 0, in_flight + backlog) };
         Point { requests, ..at(open, requests as f64 / 9.7) }
     };
-    let kept = limit(&few(9, 1, 0, 8), &asked).unwrap();
-    assert_eq!(kept.bound, Bottleneck::AskedRate);
+    let kept = limit(&few(9, 1, 0, 8), &requested).unwrap();
+    assert_eq!(kept.bound, Bottleneck::RequestedRate);
     let evidence = "88.9 % of the 9 that were due were answered, 1 were in flight and 0 waiting at the end";
     assert_eq!(kept.evidence, evidence);
     for (point, why) in [
@@ -197,16 +203,16 @@ fn a_schedule_of_few_requests_that_was_kept_is_not_held_against_the_target() {
         (few(9, 0, 0, 8), "one failed"),
         (few(0, 0, 0, 0), "nothing was due"),
     ] {
-        assert_eq!(limit(&point, &asked), None, "{why}");
+        assert_eq!(limit(&point, &requested), None, "{why}");
     }
 }
 
 #[test]
 fn a_rate_that_a_search_shows_to_miss_is_not_said_to_be_enough() {
     let slo: Slo = "p99=10ms".parse().unwrap();
-    let mut asked = crate::build::tests::asked(Vec::new());
-    asked.slo = Some(slo.clone());
-    asked.rate_search = Some(RateSearchSpec {
+    let mut requested = crate::build::tests::requested(Vec::new());
+    requested.slo = Some(slo.clone());
+    requested.rate_search = Some(RateSearchSpec {
         lowest_per_s: 1.0,
         highest_per_s: 1_000.0,
         precision: 0.05,
@@ -219,11 +225,11 @@ fn a_rate_that_a_search_shows_to_miss_is_not_said_to_be_enough() {
         (BoundVerdict::InDoubt, "needed no higher rate than 100 requests/s, at which it is in doubt"),
         (BoundVerdict::Held, "needed no higher rate: the target answered 100 requests/s"),
     ] {
-        let of = of(100.0, &[]);
-        let bound = BoundFigures { verdict, ..bound_figures(slo.0[0], &of).unwrap() };
+        let measuring = open_loop_input(100.0, &[]);
+        let bound = BoundFigures { verdict, ..bound_figures(slo.0[0], &measuring).unwrap() };
         let point = at(OpenLoop { bounds: vec![bound], ..open(1_000, 5, 9) }, 100.0);
-        let limit = limit(&point, &asked).unwrap();
-        assert!(limit.bound == Bottleneck::AskedRate && limit.claim.contains(part), "{verdict:?}: {limit:?}");
+        let limit = limit(&point, &requested).unwrap();
+        assert!(limit.bound == Bottleneck::RequestedRate && limit.claim.contains(part), "{verdict:?}: {limit:?}");
     }
 }
 
@@ -256,10 +262,10 @@ fn figures_add_up_over_intervals_and_a_closed_loop_has_none() {
     };
     let (a, b, c) = (interval(0, 3), interval(9, 4), interval(2, 4));
     let none = || (Latency::default(), Latency::default());
-    let open = figures(&spec(Some(100.0)), None, &of(100.0, &[&a, &b, &c]), none()).unwrap().unwrap();
+    let open = figures(&spec(Some(100.0)), None, &open_loop_input(100.0, &[&a, &b, &c]), none()).unwrap().unwrap();
     assert_eq!((open.due, open.backlog, open.backlog_max, open.intervals_with_backlog), (150, 2, 9, 2));
     assert_eq!((open.outstanding_first, open.outstanding_last, open.late.count), (3, 6, 15));
-    assert_eq!(figures(&spec(None), None, &of(100.0, &[&a]), none()).unwrap(), None);
+    assert_eq!(figures(&spec(None), None, &open_loop_input(100.0, &[&a]), none()).unwrap(), None);
 }
 
 #[test]
@@ -290,23 +296,23 @@ fn what_failed_and_what_was_left_unanswered_took_longer_than_any_bound() {
     let none = || (Latency::default(), Latency::default());
     let (steady, grown) = (interval(3), interval(53));
     let bounds = |measured: &[&Interval]| {
-        figures(&spec(Some(100.0)), Some(&slo), &of(100.0, measured), none()).unwrap().unwrap().bounds
+        figures(&spec(Some(100.0)), Some(&slo), &open_loop_input(100.0, measured), none()).unwrap().unwrap().bounds
     };
     let kept = bounds(&[&steady, &steady]);
     assert_eq!((kept[0].count, kept[0].over, kept[0].held), (198, 18, true), "nine of ninety-nine");
     assert_eq!((kept[1].count, kept[1].over, kept[1].held), (198, 78, true));
     let lost = bounds(&[&steady, &grown]);
     assert_eq!((lost[0].count, lost[0].over, lost[0].held), (248, 68, false), "fifty were left unanswered");
-    let slow = figures(&spec(Some(300.0)), Some(&slo), &of(300.0, &[&steady]), none()).unwrap().unwrap();
+    let slow = figures(&spec(Some(300.0)), Some(&slo), &open_loop_input(300.0, &[&steady]), none()).unwrap().unwrap();
     assert!(!slow.bounds[0].held, "a rate that was not reached does not hold");
 }
 
 /// A series of points at rates, each with requests and how many of them were over 10 ms.
 fn series(points: &[(u32, u64, u64)]) -> Series {
     let slo: Slo = "p90=10ms".parse().unwrap();
-    let of = |(number, &(rate, count, over)): (u32, &(u32, u64, u64))| {
+    let point = |(number, &(rate, count, over)): (u32, &(u32, u64, u64))| {
         let (rate, over) = (f64::from(rate) * 50.0, over.min(count));
-        let share = ShareOver { count, over, effective: count as f64, freedom: None };
+        let share = ExceedanceShare { count, over, effective: count as f64, freedom: None };
         let interval = share.interval(0.95);
         let bound = BoundFigures {
             bound: slo.0[0],
@@ -320,16 +326,16 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
             share_95: Some(interval),
             of_rate: None,
         };
-        let open = OpenLoop { asked_per_s: rate, bounds: vec![bound], ..open(count, 1, 1) };
+        let open = OpenLoop { requested_per_s: rate, bounds: vec![bound], ..open(count, 1, 1) };
         Point { point: number, ..at(open, rate) }
     };
-    let points = (0..).zip(points).map(of).collect();
+    let points = (0..).zip(points).map(point).collect();
     let measure = crate::view::Measure::Requests;
-    Series { measure, points, ..Series::of(&Worded::read("get"), &Worded::read("4KiB"), None) }
+    Series { measure, points, ..Series::empty(&MaybeKnown::read("get"), &MaybeKnown::read("4KiB"), None) }
 }
 
 /// What is asked by `--slo p90=10ms`, with a search or as a check.
-fn asked(is_search: bool) -> LoadRequest {
+fn requested(is_search: bool) -> LoadRequest {
     let (lowest_per_s, highest_per_s, precision) = (50.0, 400.0, 0.05);
     let search = RateSearchSpec {
         lowest_per_s,
@@ -340,7 +346,7 @@ fn asked(is_search: bool) -> LoadRequest {
         series: Vec::new(),
     };
     let slo = Some("p90=10ms".parse().unwrap());
-    LoadRequest { slo, rate_search: Some(search).filter(|_| is_search), ..crate::build::tests::asked(Vec::new()) }
+    LoadRequest { slo, rate_search: Some(search).filter(|_| is_search), ..crate::build::tests::requested(Vec::new()) }
 }
 
 #[test]
@@ -351,7 +357,7 @@ fn a_rate_in_doubt_is_not_said_to_have_missed_whichever_way_it_leans() {
         (105, Some(FindingKind::SloInDoubt), "p90=10ms is not shown to hold at 300/s (get 4KiB)"),
         (200, Some(FindingKind::SloMissed), "p90=10ms did not hold at 300/s (get 4KiB)"),
     ] {
-        let reported = missed("get 4KiB", &series(&[(6, 1_000, over)]), &asked(false));
+        let reported = missed("get 4KiB", &series(&[(6, 1_000, over)]), &requested(false));
         assert_eq!(reported.first().map(|f| f.kind), kind, "{over}");
         assert!(reported.iter().all(|f| f.claim == claim), "{reported:?}");
     }
@@ -377,9 +383,9 @@ fn a_search_that_shows_no_rate_to_hold_says_so_whichever_way_its_rates_lean() {
             "p90=10ms did not hold at 50/s, the lowest rate that was tried (get 4KiB)",
         ),
     ] {
-        let (mut series, asked) = (series(points), asked(true));
-        judge(&mut series, &asked);
-        let reported = missed("get 4KiB", &series, &asked);
+        let (mut series, requested) = (series(points), requested(true));
+        judge(&mut series, &requested);
+        let reported = missed("get 4KiB", &series, &requested);
         assert_eq!(reported.first().map(|f| f.kind), kind, "{points:?}");
         assert!(reported.len() < 2 && reported.iter().all(|f| f.claim == claim), "{reported:?}");
         assert!(reported.iter().all(|f| f.evidence.contains("% over p90=10ms") && !f.remedy.is_empty()));
@@ -399,8 +405,8 @@ fn a_series_is_known_by_a_rate_that_keeps_its_bounds_and_not_by_the_most_that_wa
         (&[(1, 1_000, 300), (6, 1_000, 400)], true, 300.0),
     ] {
         let mut series = series(points);
-        judge(&mut series, &asked(is_search));
-        let known_by = series.headline_point().and_then(|point| point.open.as_ref()).map(|open| open.asked_per_s);
+        judge(&mut series, &requested(is_search));
+        let known_by = series.headline_point().and_then(|point| point.open.as_ref()).map(|open| open.requested_per_s);
         assert_eq!(known_by, Some(expected), "{points:?}");
         assert_eq!(series.best_point().map(|point| point.requests_per_s.mean), Some(300.0), "{points:?}");
     }
@@ -415,18 +421,18 @@ fn of_rates_in_doubt_and_rates_that_miss_the_threshold_that_is_told_is_one_that_
         (&[(1, 1_000, 95)], Some(FindingKind::SloInDoubt)),
         (&[(1, 1_000, 20)], None),
     ] {
-        view.findings = missed("get 4KiB", &series(points), &asked(false));
+        view.findings = missed("get 4KiB", &series(points), &requested(false));
         assert_eq!(crate::findings::threshold_missed(&view).map(|found| found.kind), kind, "{points:?}");
     }
 }
 
 #[test]
 fn raising_the_rate_is_advised_only_where_the_user_gave_one_and_it_held() {
-    let of = |over, is_search| {
-        let asked = asked(is_search);
-        limit(&series(&[(6, 1_000, over)]).points[0], &asked).unwrap()
+    let finding_with = |over, is_search| {
+        let requested = requested(is_search);
+        limit(&series(&[(6, 1_000, over)]).points[0], &requested).unwrap()
     };
-    let held = of(20, false);
+    let held = finding_with(20, false);
     assert!(held.claim.starts_with("the target kept up with") && held.remedy.contains("raise --rate"), "{held:?}");
     for (over, is_search, part) in [
         (400, false, "give a lower --rate"),
@@ -434,8 +440,8 @@ fn raising_the_rate_is_advised_only_where_the_user_gave_one_and_it_held() {
         (20, true, "without --slo"),
         (400, true, "without --slo"),
     ] {
-        let limit = of(over, is_search);
-        assert_eq!(limit.bound, Bottleneck::AskedRate);
+        let limit = finding_with(over, is_search);
+        assert_eq!(limit.bound, Bottleneck::RequestedRate);
         assert!(!limit.claim.contains("kept up") && !limit.remedy.contains("raise"), "{limit:?}");
         assert!(limit.remedy.contains(part), "{limit:?}");
     }
@@ -446,10 +452,10 @@ proptest! {
     fn the_rows_of_a_search_and_its_answer_never_contradict_each_other(
         points in vec((1u32..9, 0u64..2_000, 0u64..400), 1..14),
     ) {
-        let (mut series, asked) = (series(&points), asked(true));
-        judge(&mut series, &asked);
+        let (mut series, requested) = (series(&points), requested(true));
+        judge(&mut series, &requested);
         let found = series.sustained.clone().unwrap();
-        let row = |p: &Point| p.open.as_ref().map(|open| (open.asked_per_s, open.verdict().unwrap())).unwrap();
+        let row = |p: &Point| p.open.as_ref().map(|open| (open.requested_per_s, open.verdict().unwrap())).unwrap();
         for (rate, verdict) in series.points.iter().map(row) {
             let mut others = series.points.iter().map(row).filter(|other| other.0 == rate);
             let same = others.all(|other| other.1 == verdict);
@@ -463,7 +469,7 @@ proptest! {
             prop_assert!(holds.is_some_and(|h| h >= rate) || verdict != BoundVerdict::Held);
             prop_assert!(found.rate_per_s != Some(rate) || verdict != BoundVerdict::Missed);
         }
-        let reported = missed("get 4KiB", &series, &asked);
+        let reported = missed("get 4KiB", &series, &requested);
         // Where a higher rate than the lowest that misses is shown to hold, it is not relied on.
         prop_assert_eq!(reported.len(), usize::from(found.holds_per_s.is_none()));
         let lowest = row(&series.points.iter().min_by(|a, b| row(a).0.total_cmp(&row(b).0)).unwrap().clone()).1;

@@ -7,7 +7,7 @@ use linerate_record::run::{IntervalRow, Op, PointLine};
 use super::Records;
 
 /// A client of a point.
-type Whose = (u32, u32);
+type KeyOwner = (u32, u32);
 
 impl Records {
     /// The records with the bytes of requests that were in flight at the end of a point and did not end well taken out
@@ -15,14 +15,20 @@ impl Records {
     /// beside their own. What was taken out once is not taken out again.
     #[must_use]
     pub fn settled(mut self) -> Records {
-        let mut moved: BTreeMap<Whose, Vec<Moved>> = BTreeMap::new();
+        let mut moved: BTreeMap<KeyOwner, Vec<InterfaceBytes>> = BTreeMap::new();
         for line in &mut self.points {
             let PointLine::End(end) = line else { continue };
             for row in end.in_flight.iter_mut().flatten() {
                 let of_point = moved.entry((end.point, row.client)).or_default();
                 let mut take = |all: Vec<(u64, i64)>, is_open| {
                     let (host, op) = (row.host, row.op);
-                    of_point.extend(all.into_iter().map(|(at_ms, bytes)| Moved { at_ms, host, op, bytes, is_open }));
+                    of_point.extend(all.into_iter().map(|(at_ms, bytes)| InterfaceBytes {
+                        at_ms,
+                        host,
+                        op,
+                        bytes,
+                        is_open,
+                    }));
                 };
                 take(std::mem::take(&mut row.failed_bytes), false);
                 take(std::mem::take(&mut row.open_bytes), true);
@@ -48,8 +54,8 @@ impl Records {
         !self.points.iter().any(has_bytes)
     }
 
-    fn take_out(&mut self, mut moved: BTreeMap<Whose, Vec<Moved>>) {
-        let mut begun = BTreeMap::<Whose, u64>::new();
+    fn take_out(&mut self, mut moved: BTreeMap<KeyOwner, Vec<InterfaceBytes>>) {
+        let mut begun = BTreeMap::<KeyOwner, u64>::new();
         for interval in &self.intervals {
             let first = begun.entry((interval.point, interval.client)).or_insert(interval.from_ms);
             *first = (*first).min(interval.from_ms);
@@ -75,7 +81,7 @@ impl Records {
 }
 
 /// Bytes of an interval.
-struct Moved {
+struct InterfaceBytes {
     at_ms: u64,
     host: u32,
     op: Op,

@@ -11,7 +11,7 @@ const NEAR: f64 = 5.0;
 
 /// Requests whose fate is known, those of them that took longer than a bound, and what that tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShareOver {
+pub struct ExceedanceShare {
     /// Requests whose fate is known.
     pub count: u64,
     /// Those of them that took longer, or failed.
@@ -23,13 +23,13 @@ pub struct ShareOver {
     pub freedom: Option<f64>,
 }
 
-impl ShareOver {
+impl ExceedanceShare {
     /// The share, given `(requests, requests over the bound)` of the intervals of a point. What it varies by is read
     /// off its slow movements, as that of any mean.
     #[must_use]
     pub fn of_intervals(intervals: &[(u64, u64)]) -> Self {
         let (count, over) = intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
-        let independent = ShareOver { count, over, effective: count as f64, freedom: None };
+        let independent = ExceedanceShare { count, over, effective: count as f64, freedom: None };
         // None or all over tells nothing of how they come together.
         if over == 0 || over == count {
             return independent;
@@ -41,15 +41,16 @@ impl ShareOver {
         let Some(half) = estimate::mean_with_interval(&off).half_width_95 else { return independent };
         let freedom = estimate::freedom(off.len());
         let error = half / estimate::student_t_975(freedom);
-        ShareOver { effective: worth(share, error.powi(2), n), freedom: Some(freedom), ..independent }
+        ExceedanceShare { effective: worth(share, error.powi(2), n), freedom: Some(freedom), ..independent }
     }
 
     /// The share of several points together. It varies by what each varies by, and by no less than what they differ by.
     #[must_use]
-    pub fn together(points: &[ShareOver]) -> Self {
+    pub fn together(points: &[ExceedanceShare]) -> Self {
         let (count, over) = points.iter().fold((0, 0), |sum, p| (sum.0 + p.count, sum.1 + p.over));
         let known = points.iter().filter_map(|p| p.freedom).reduce(|all, one| all + one);
-        let within = ShareOver { count, over, effective: points.iter().map(|p| p.effective).sum(), freedom: known };
+        let within =
+            ExceedanceShare { count, over, effective: points.iter().map(|p| p.effective).sum(), freedom: known };
         if points.len() < 2 || over == 0 || over == count {
             return within;
         }
@@ -57,7 +58,7 @@ impl ShareOver {
         let off = points.iter().map(|p| ((p.over as f64 - share * p.count as f64) / n).powi(2)).sum::<f64>();
         let between = worth(share, off * (1.0 + 1.0 / points_less_1), n);
         if between < within.effective {
-            ShareOver { effective: between, freedom: known.or(Some(points_less_1)), ..within }
+            ExceedanceShare { effective: between, freedom: known.or(Some(points_less_1)), ..within }
         } else {
             within
         }
@@ -92,8 +93,8 @@ fn worth(share: f64, variance: f64, count: f64) -> f64 {
 
 /// How many requests are worth one, by the points whose share is within five times that allowed, either way: a point
 /// in which few were slow does not know how they come together.
-pub(super) fn clumping<'a>(points: impl Iterator<Item = &'a ShareOver>, allowed: f64) -> f64 {
-    let near = |p: &&ShareOver| (allowed / NEAR..=allowed * NEAR).contains(&p.share()) && p.freedom.is_some();
+pub(super) fn clumping<'a>(points: impl Iterator<Item = &'a ExceedanceShare>, allowed: f64) -> f64 {
+    let near = |p: &&ExceedanceShare| (allowed / NEAR..=allowed * NEAR).contains(&p.share()) && p.freedom.is_some();
     let (sum, count) = points
         .filter(near)
         .fold((0.0, 0.0), |(sum, count), p| (sum + p.count as f64 / p.effective.max(1.0), count + 1.0));
@@ -101,14 +102,14 @@ pub(super) fn clumping<'a>(points: impl Iterator<Item = &'a ShareOver>, allowed:
 }
 
 /// The share with requests worth no more than one in `clumping`.
-pub(super) fn clumped(point: &ShareOver, clumping: f64) -> ShareOver {
+pub(super) fn clumped(point: &ExceedanceShare, clumping: f64) -> ExceedanceShare {
     let effective = point.effective.min(point.count as f64 / clumping).max(1.0);
-    ShareOver { effective, ..*point }
+    ExceedanceShare { effective, ..*point }
 }
 
 /// What all points of a rate together tell of a bound: what the verdict of a search rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RateShare {
+pub struct RateExceedance {
     /// Points of the rate.
     pub points: u32,
     /// The share of their requests that took longer, from 0 to 1.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use super::*;
 
 /// Requests that count as independent.
-fn of(count: u64, over: u64) -> ShareOver {
-    ShareOver { count, over, effective: count as f64, freedom: None }
+fn share_over(count: u64, over: u64) -> ExceedanceShare {
+    ExceedanceShare { count, over, effective: count as f64, freedom: None }
 }
 
 /// A world without noise: `over` of 10,000 requests take longer than the bound at a rate.
@@ -17,7 +17,7 @@ fn search(limits: &RateSearchLimits, over: impl Fn(f64) -> u64) -> RateSearchRes
             RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms, .. }) => search.observe(RateVisit {
                 rate_per_s,
                 achieved_per_s: rate_per_s,
-                shares: vec![of(10_000, over(rate_per_s))],
+                shares: vec![share_over(10_000, over(rate_per_s))],
                 chance: chance(true, 10_000, 0),
                 spent_ms: at_most_ms,
             }),
@@ -65,7 +65,7 @@ fn a_rate_that_was_not_reached_misses_whatever_its_latencies() {
     let visit = |achieved_per_s| RateVisit {
         rate_per_s: 1_000.0,
         achieved_per_s,
-        shares: vec![of(10_000, 0)],
+        shares: vec![share_over(10_000, 0)],
         chance: chance(true, 10_000, 0),
         spent_ms: 1,
     };
@@ -79,7 +79,10 @@ fn visit(rate_per_s: f64, requests: (u64, u64), is_reached: bool, worth: f64) ->
     RateVisit {
         rate_per_s,
         achieved_per_s: if is_reached { rate_per_s } else { 0.5 * rate_per_s },
-        shares: vec![ShareOver { effective: (count as f64 * worth).max(1.0), ..of(count, over.min(count)) }],
+        shares: vec![ExceedanceShare {
+            effective: (count as f64 * worth).max(1.0),
+            ..share_over(count, over.min(count))
+        }],
         chance: chance(true, count, 0),
         spent_ms: 1_000,
     }
@@ -87,8 +90,15 @@ fn visit(rate_per_s: f64, requests: (u64, u64), is_reached: bool, worth: f64) ->
 
 #[test]
 fn nothing_is_said_to_hold_up_to_a_rate_above_one_that_is_shown_to_miss() {
-    let of = |rate, over| visit(rate, (4_000, over), true, 1.0);
-    let visits = [of(141.0, 10), of(238.0, 10), of(259.0, 120), of(283.0, 10), of(336.0, 12), of(367.0, 14)];
+    let visit_at = |rate, over| visit(rate, (4_000, over), true, 1.0);
+    let visits = [
+        visit_at(141.0, 10),
+        visit_at(238.0, 10),
+        visit_at(259.0, 120),
+        visit_at(283.0, 10),
+        visit_at(336.0, 12),
+        visit_at(367.0, 14),
+    ];
     let found = judge(&visits, &RateSearchLimits::new(vec![0.01]));
     assert_eq!((found.rate_per_s, found.holds_per_s, found.misses_per_s), (Some(238.0), Some(238.0), Some(259.0)));
     assert_eq!((found.outcome, found.holds_above_per_s), (RateSearchOutcome::Found, Some(367.0)));
@@ -121,7 +131,7 @@ proptest! {
 }
 
 fn share_interval(intervals: &[(u64, u64)]) -> [f64; 2] {
-    ShareOver::of_intervals(intervals).interval(0.95)
+    ExceedanceShare::of_intervals(intervals).interval(0.95)
 }
 
 #[test]
@@ -142,7 +152,7 @@ fn what_falls_due_evenly_is_allowed_no_scatter_of_its_own() {
 
 #[test]
 fn slow_requests_that_come_together_are_worth_fewer() {
-    let effective = |intervals: &[(u64, u64)]| ShareOver::of_intervals(intervals).effective;
+    let effective = |intervals: &[(u64, u64)]| ExceedanceShare::of_intervals(intervals).effective;
     let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
     let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
     assert_eq!(effective(&scattered), 10_000.0);
@@ -152,8 +162,8 @@ fn slow_requests_that_come_together_are_worth_fewer() {
 
 #[test]
 fn points_that_differ_by_more_than_chance_make_their_share_less_certain() {
-    let alike = ShareOver::together(&[of(50, 5), of(50, 5), of(50, 5)]);
-    let apart = ShareOver::together(&[of(50, 0), of(50, 15), of(50, 0)]);
+    let alike = ExceedanceShare::together(&[share_over(50, 5), share_over(50, 5), share_over(50, 5)]);
+    let apart = ExceedanceShare::together(&[share_over(50, 0), share_over(50, 15), share_over(50, 0)]);
     assert_eq!((alike.count, alike.over, alike.effective), (150, 15, 150.0));
     assert_eq!((apart.count, apart.over, apart.freedom), (150, 15, Some(2.0)));
     assert!(apart.effective < 15.0, "{apart:?}");
@@ -164,7 +174,7 @@ fn a_verdict_never_says_more_than_the_interval_beside_it() {
     // Ten of 50 requests, all in one stall of each of three points: more than 5 %, and no proof.
     let stalled: Vec<(u64, u64)> =
         (0..80).map(|i| (u64::from(i % 8 < 5), u64::from(i % 8 < 5 && (30..45).contains(&i)))).collect();
-    let point = ShareOver::of_intervals(&stalled);
+    let point = ExceedanceShare::of_intervals(&stalled);
     assert_eq!((point.count, point.over), (50, 10));
     let visit = RateVisit { shares: vec![point], ..visit(12.5, (50, 0), true, 1.0) };
     let visits = [visit.clone(), visit.clone(), visit];
@@ -184,7 +194,7 @@ fn a_rate_at_which_no_fate_is_known_is_in_doubt() {
 #[test]
 fn a_search_says_which_rates_a_visit_of_another_puts_in_doubt() {
     let at = |rate_per_s, worth: f64| {
-        let share = ShareOver { effective: 4_000.0 / worth, freedom: Some(50.0), ..of(4_000, 20) };
+        let share = ExceedanceShare { effective: 4_000.0 / worth, freedom: Some(50.0), ..share_over(4_000, 20) };
         RateVisit { shares: vec![share], ..visit(rate_per_s, (4_000, 20), true, 1.0) }
     };
     let limits = RateSearchLimits::new(vec![0.01]);

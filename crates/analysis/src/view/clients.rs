@@ -89,7 +89,7 @@ pub struct ClientSpread {
 impl ClientSpread {
     /// That of some rows; `None` of none.
     #[must_use]
-    pub fn of(rows: &[ClientFigures], measure: Measure) -> Option<ClientSpread> {
+    pub fn new(rows: &[ClientFigures], measure: Measure) -> Option<ClientSpread> {
         let mut all: Vec<f64> = rows.iter().map(|row| row.throughput(measure)).collect();
         all.sort_unstable_by(f64::total_cmp);
         let (&lowest, &highest) = all.first().zip(all.last())?;
@@ -125,12 +125,12 @@ pub(crate) fn ceiling_of<'a>(ceilings: &'a [ClientCeiling], series: &Series) -> 
     }
     let wanted = series.clients? as usize;
     let more = of_series().filter(|c| c.point.clients.len() >= wanted);
-    more.min_by_key(|c| c.point.clients.len()).map(|c| Cow::Owned(part_of(c, wanted)))
+    more.min_by_key(|c| c.point.clients.len()).map(|c| Cow::Owned(first_clients_part(c, wanted)))
 }
 
 /// What the first clients of a ceiling drove of it.
-fn part_of(ceiling: &ClientCeiling, clients: usize) -> ClientCeiling {
-    let of = |point: &Point| {
+fn first_clients_part(ceiling: &ClientCeiling, clients: usize) -> ClientCeiling {
+    let client_part = |point: &Point| {
         let (rows, all) = (&point.clients[..clients.min(point.clients.len())], point.clients.len().max(1));
         let sum = |estimate: &Estimate, of: Measure| {
             let mean = rows.iter().map(|row| row.throughput(of)).sum::<f64>();
@@ -151,8 +151,8 @@ fn part_of(ceiling: &ClientCeiling, clients: usize) -> ClientCeiling {
     };
     ClientCeiling {
         clients: u32::try_from(clients).ok(),
-        point: of(&ceiling.point),
-        plain: ceiling.plain.as_ref().map(of),
+        point: client_part(&ceiling.point),
+        plain: ceiling.plain.as_ref().map(client_part),
         ..ceiling.clone()
     }
 }
@@ -164,13 +164,13 @@ mod tests {
     #[test]
     fn clients_are_apart_by_what_each_gave_in_the_measure_of_the_series() {
         let row = |bytes_per_s: f64| ClientFigures { bytes_per_s, requests_per_s: 7.0, ..ClientFigures::default() };
-        let of = |rates: &[f64]| {
-            let spread = ClientSpread::of(&rates.iter().copied().map(row).collect::<Vec<_>>(), Measure::Bytes)?;
+        let spread_of_rates = |rates: &[f64]| {
+            let spread = ClientSpread::new(&rates.iter().copied().map(row).collect::<Vec<_>>(), Measure::Bytes)?;
             Some((spread.lowest, spread.median, spread.highest))
         };
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[5.0, 1.0, 4.0]), Some((1.0, 4.0, 5.0)));
-        assert_eq!(of(&[5.0, 1.0, 4.0, 2.0]), Some((1.0, 3.0, 5.0)));
-        assert_eq!(ClientSpread::of(&[row(3.0)], Measure::Requests).unwrap().median, 7.0);
+        assert_eq!(spread_of_rates(&[]), None);
+        assert_eq!(spread_of_rates(&[5.0, 1.0, 4.0]), Some((1.0, 4.0, 5.0)));
+        assert_eq!(spread_of_rates(&[5.0, 1.0, 4.0, 2.0]), Some((1.0, 3.0, 5.0)));
+        assert_eq!(ClientSpread::new(&[row(3.0)], Measure::Requests).unwrap().median, 7.0);
     }
 }

@@ -2,7 +2,7 @@
 
 use linerate_record::load::Workload;
 use linerate_record::plan::Resource;
-use linerate_record::run::{PointSizes, Worded};
+use linerate_record::run::{MaybeKnown, PointSizes};
 use serde::{Deserialize, Serialize};
 
 use super::{Measure, UslScaling};
@@ -12,9 +12,9 @@ use crate::growth::{GrowthPoint, GrowthVerdict};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
     /// As the series have it.
-    pub workload: Worded<Workload>,
+    pub workload: MaybeKnown<Workload>,
     /// As the series have it.
-    pub size: Worded<PointSizes>,
+    pub size: MaybeKnown<PointSizes>,
     /// Which throughput tells the story.
     pub measure: Measure,
     /// What each number of clients gave, and where growth ended.
@@ -52,7 +52,7 @@ pub struct PlannedClients {
 impl PlannedClients {
     /// A ceiling, with what was measured held against it.
     #[must_use]
-    pub fn beside(measured: &GrowthPoint, (bottleneck, ceiling_bytes_per_s): (Resource, f64)) -> Self {
+    pub fn alongside(measured: &GrowthPoint, (bottleneck, ceiling_bytes_per_s): (Resource, f64)) -> Self {
         let measured_share = measured.throughput.mean / ceiling_bytes_per_s;
         PlannedClients { clients: measured.clients, ceiling_bytes_per_s, bottleneck, measured_share }
     }

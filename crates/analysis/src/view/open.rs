@@ -5,13 +5,14 @@ use linerate_record::units::count;
 use serde::{Deserialize, Serialize};
 
 use super::{Latency, Point};
-use crate::slo::{self, BoundVerdict, RateShare};
+use crate::slo::{self, BoundVerdict, RateExceedance};
 
 /// What an open loop shows beyond a closed one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenLoop {
     /// Requests per second that were asked for.
-    pub asked_per_s: f64,
+    #[serde(rename = "asked_per_s")]
+    pub requested_per_s: f64,
     /// Whether requests fell due at random, and not evenly.
     #[serde(default)]
     pub at_random: bool,
@@ -84,7 +85,7 @@ pub struct BoundFigures {
     pub share_95: Option<[f64; 2]>,
     /// In a search, what all points of the rate show together: `verdict` follows from it, else from `share_95`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of_rate: Option<RateShare>,
+    pub of_rate: Option<RateExceedance>,
 }
 
 impl BoundFigures {
@@ -110,9 +111,9 @@ impl BoundFigures {
 }
 
 /// How a point is loaded: the requests that fall due in an open loop, of which the concurrency is a bound alone.
-pub(crate) fn load_of(point: &Point) -> String {
+pub(crate) fn load_in_words(point: &Point) -> String {
     match &point.open {
-        Some(open) => format!("{}/s", count(open.asked_per_s)),
+        Some(open) => format!("{}/s", count(open.requested_per_s)),
         None => format!("{} in flight", point.concurrency),
     }
 }

@@ -1,7 +1,7 @@
 //! What the points of a series come to: the best of them, how far their intervals reach, which failed most.
 
 use linerate_record::load::Workload;
-use linerate_record::run::{PointSizes, Worded};
+use linerate_record::run::{MaybeKnown, PointSizes};
 use serde::{Deserialize, Serialize};
 
 use super::{ClientCeiling, Estimate, Measure, Point, Series, View, ceiling_of};
@@ -61,7 +61,7 @@ pub fn too_many_failed(failed: u64, all: u64) -> bool {
 impl Series {
     /// A series without points.
     #[must_use]
-    pub fn of(workload: &Worded<Workload>, size: &Worded<PointSizes>, clients: Option<u32>) -> Self {
+    pub fn empty(workload: &MaybeKnown<Workload>, size: &MaybeKnown<PointSizes>, clients: Option<u32>) -> Self {
         Series {
             workload: workload.clone(),
             size: size.clone(),
@@ -127,7 +127,7 @@ impl Series {
     pub fn headline_point(&self) -> Option<&Point> {
         let keeps = |point: &&Point| {
             point.open.as_ref().is_some_and(|open| match &self.sustained {
-                Some(search) => search.rate_per_s == Some(open.asked_per_s),
+                Some(search) => search.rate_per_s == Some(open.requested_per_s),
                 None => open.seems_within(),
             })
         };
@@ -259,13 +259,13 @@ mod tests {
 
     #[test]
     fn a_width_is_a_share_of_its_mean_and_of_nothing_there_is_none() {
-        let of = |mean, half_width_95| Estimate { mean, half_width_95, ..Estimate::default() };
+        let estimated = |mean, half_width_95| Estimate { mean, half_width_95, ..Estimate::default() };
         for (estimate, share, unsteady) in [
-            (of(200.0, Some(2.0)), Some(0.01), false),
-            (of(200.0, Some(200.0)), Some(1.0), false),
-            (of(200.0, Some(300.0)), Some(1.5), true),
-            (of(200.0, None), None, false),
-            (of(0.0, Some(1.0)), None, false),
+            (estimated(200.0, Some(2.0)), Some(0.01), false),
+            (estimated(200.0, Some(200.0)), Some(1.0), false),
+            (estimated(200.0, Some(300.0)), Some(1.5), true),
+            (estimated(200.0, None), None, false),
+            (estimated(0.0, Some(1.0)), None, false),
         ] {
             assert_eq!((estimate.half_width_share(), estimate.is_unsteady()), (share, unsteady), "{estimate:?}");
         }

@@ -2,7 +2,7 @@
 
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::knee::{self, KneeProbe, KneeVisit};
-use linerate_analysis::precision::{PrecisionWatch, Rule};
+use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
 use linerate_analysis::usl;
 use linerate_record::run::{Interval, IntervalRow, Op};
 

@@ -118,10 +118,10 @@ fn the_knee_is_found_within_a_step_in_a_quarter_of_the_time_of_a_sweep() {
     let columns = ["kind", "within a step, %", "interval covers, %", "time, s"];
     println!("{}", linerate_worlds::table("knee-search", "The search for the knee", &columns, &rows));
     for kind in KINDS {
-        let of = of_kind(kind);
-        let (near, covered) = (share(&of, Searched::within_a_step), share(&of, Searched::covers));
-        assert!(near >= 0.95, "{near}: {}", failed(&of, Searched::within_a_step));
-        assert!(covered >= 0.9, "{covered}: {}", failed(&of, Searched::covers));
+        let curves = of_kind(kind);
+        let (near, covered) = (share(&curves, Searched::within_a_step), share(&curves, Searched::covers));
+        assert!(near >= 0.95, "{near}: {}", failed(&curves, Searched::within_a_step));
+        assert!(covered >= 0.9, "{covered}: {}", failed(&curves, Searched::covers));
     }
     let (near, covered) = (share(&all, Searched::within_a_step), share(&all, Searched::covers));
     assert!(near >= 0.98, "{near}: {}", failed(&all, Searched::within_a_step));

@@ -1,7 +1,7 @@
 //! Worlds with a queue before servers of which each takes one request at a time (M/M/c).
 
 use linerate_analysis::slo::{
-    self, RateProbe, RateSearch, RateSearchLimits, RateSearchResult, RateSearchStep, RateVisit, ShareOver,
+    self, ExceedanceShare, RateProbe, RateSearch, RateSearchLimits, RateSearchResult, RateSearchStep, RateVisit,
 };
 use linerate_worlds::{HeldShare, table};
 
@@ -82,7 +82,7 @@ impl Queue {
         RateVisit {
             rate_per_s: ask.rate_per_s,
             achieved_per_s: ended as f64 / (end_s - WARM_UP_S),
-            shares: vec![ShareOver::of_intervals(&intervals)],
+            shares: vec![ExceedanceShare::of_intervals(&intervals)],
             chance: slo::chance(true, intervals.iter().map(|i| i.0).sum(), 0),
             spent_ms: (end_s * 1e3) as u64,
         }

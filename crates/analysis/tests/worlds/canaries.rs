@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_analysis::canary::CanaryWatch;
 use linerate_record::canary::{AbortRules, CanaryLine};
-use linerate_worlds::{ArrivalSpacing, Dice, Open, Request, WORLDS, World, open};
+use linerate_worlds::{ArrivalSpacing, OpenLoopTarget, Request, SeededRng, WORLDS, World, open};
 
 use super::table::{HeldShare, publish, tries};
 
@@ -12,8 +12,13 @@ use super::table::{HeldShare, publish, tries};
 const RUN_MS: u64 = 3_600_000;
 
 /// A target that does what others want of it too, so that a request of the canary finds a server that is free.
-const CANARY: Open =
-    Open { rate_per_s: 5.0, arrivals: ArrivalSpacing::Constant, servers: 8, service_ms: 20.0, tail: Some(2.5) };
+const CANARY: OpenLoopTarget = OpenLoopTarget {
+    rate_per_s: 5.0,
+    arrivals: ArrivalSpacing::Constant,
+    servers: 8,
+    service_ms: 20.0,
+    tail: Some(2.5),
+};
 
 fn took_ns(request: &Request) -> u64 {
     (request.ended_ns - request.due_ns).max(1)
@@ -41,13 +46,13 @@ struct Came {
 fn tried(world: &World, runs: u64) -> Came {
     let mut came = Came::default();
     for seed in 0..runs {
-        let mut dice = Dice::new(seed, 43);
-        let target = (world.draw)(&mut dice);
-        let before = open(&mut target.visit(&mut dice), &CANARY, RUN_MS);
+        let mut rng = SeededRng::new(seed, 43);
+        let target = (world.draw)(&mut rng);
+        let before = open(&mut target.visit(&mut rng), &CANARY, RUN_MS);
         let mut took: Vec<u64> = before.iter().map(took_ns).collect();
         took.sort_unstable();
         let p99_ns = took[took.len() * 99 / 100];
-        let run = open(&mut target.visit(&mut dice), &CANARY, RUN_MS);
+        let run = open(&mut target.visit(&mut rng), &CANARY, RUN_MS);
         came.at_the_edge.add(ended(&run, p99_ns).is_some());
         came.within.add(ended(&run, 2 * p99_ns).is_some());
         // Six of a hundred are beyond the bound.

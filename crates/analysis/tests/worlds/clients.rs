@@ -3,7 +3,7 @@
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::growth::{GrowthOutcome, GrowthVisit, judge};
 use linerate_analysis::peers::{PeerRate, slower};
-use linerate_worlds::{Dice, HeldShare, tries};
+use linerate_worlds::{HeldShare, SeededRng, tries};
 
 use super::table;
 
@@ -22,18 +22,18 @@ const GROWTHS: [(&str, GrowthCurve, u32); 5] = [
 ];
 
 /// Visits of a number of clients: intervals that resemble their neighbours, and what differs from visit to visit.
-fn visits(dice: &mut Dice, clients: u32, level: f64, visits: u32, between: f64) -> Vec<GrowthVisit> {
-    let visit = |dice: &mut Dice| {
-        let level = level * (1.0 + between * dice.normal());
-        let mut x = dice.normal();
+fn visits(rng: &mut SeededRng, clients: u32, level: f64, visits: u32, between: f64) -> Vec<GrowthVisit> {
+    let visit = |rng: &mut SeededRng| {
+        let level = level * (1.0 + between * rng.normal());
+        let mut x = rng.normal();
         let value = |_| {
-            x = 0.6 * x + 0.8 * dice.normal();
+            x = 0.6 * x + 0.8 * rng.normal();
             level * (1.0 + 0.05 * x)
         };
         let values: Vec<f64> = (0..60).map(value).collect();
         GrowthVisit { clients, concurrency: clients, throughput: mean_with_interval(&values) }
     };
-    (0..visits).map(|_| visit(dice)).collect()
+    (0..visits).map(|_| visit(rng)).collect()
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn growth_is_told_as_often_as_it_says() {
         for (times, between) in [(1, 0.0), (3, 0.01)] {
             let [mut right, mut covered, mut ratios, mut early] = [HeldShare::default(); 4];
             for seed in 0..n {
-                let mut dice = Dice::new(seed, 1_400 + u64::from(times));
+                let mut rng = SeededRng::new(seed, 1_400 + u64::from(times));
                 let all: Vec<GrowthVisit> =
-                    NUMBERS.iter().flat_map(|&c| visits(&mut dice, c, curve(f64::from(c)), times, between)).collect();
+                    NUMBERS.iter().flat_map(|&c| visits(&mut rng, c, curve(f64::from(c)), times, between)).collect();
                 let found = judge(&all).expect("throughput");
                 right.add(found.ended_at == end);
                 covered.add((found.lowest..=found.highest).contains(&end));
@@ -54,8 +54,8 @@ fn growth_is_told_as_often_as_it_says() {
                 early.add(claims && found.highest < end);
                 for pair in found.points.windows(2) {
                     let truth = curve(f64::from(pair[1].clients)) / curve(f64::from(pair[0].clients));
-                    let told = pair[1].of_previous.expect("throughput");
-                    ratios.add(told.low <= truth && told.high.is_some_and(|high| truth <= high));
+                    let reported = pair[1].of_previous.expect("throughput");
+                    ratios.add(reported.low <= truth && reported.high.is_some_and(|high| truth <= high));
                 }
             }
             // Where a figure lies on the bound itself no method tells; none of these does.
@@ -71,14 +71,14 @@ fn growth_is_told_as_often_as_it_says() {
 }
 
 /// How clients that are alike differ.
-type Unlike = fn(&mut Dice) -> f64;
+type Unlike = fn(&mut SeededRng) -> f64;
 
 const UNLIKES: [(&str, Unlike); 5] = [
-    ("normal, 3 %", |dice| 1.0 + 0.03 * dice.normal()),
-    ("normal, 10 %", |dice| 1.0 + 0.1 * dice.normal()),
-    ("lognormal, 20 %", |dice| (0.2 * dice.normal()).exp()),
-    ("two kinds, one at half", |dice| if dice.happens(0.5) { 1.0 } else { 0.5 } * (1.0 + 0.02 * dice.normal())),
-    ("long tails, 3 %", |dice| 1.0 + 0.03 * dice.normal() / (0.25 + 0.75 * dice.unit())),
+    ("normal, 3 %", |rng| 1.0 + 0.03 * rng.normal()),
+    ("normal, 10 %", |rng| 1.0 + 0.1 * rng.normal()),
+    ("lognormal, 20 %", |rng| (0.2 * rng.normal()).exp()),
+    ("two kinds, one at half", |rng| if rng.happens(0.5) { 1.0 } else { 0.5 } * (1.0 + 0.02 * rng.normal())),
+    ("long tails, 3 %", |rng| 1.0 + 0.03 * rng.normal() / (0.25 + 0.75 * rng.unit())),
 ];
 
 #[test]
@@ -89,9 +89,9 @@ fn alike_clients_are_seldom_called_slow() {
         for clients in [5usize, 8, 28, 195] {
             let [mut called, mut third] = [HeldShare::default(); 2];
             for seed in 0..n {
-                let mut dice = Dice::new(seed, 1_410 + clients as u64);
+                let mut rng = SeededRng::new(seed, 1_410 + clients as u64);
                 let mut all: Vec<PeerRate> = (0..clients)
-                    .map(|_| PeerRate { throughput: unlike(&mut dice).max(0.01), error: Some(0.01) })
+                    .map(|_| PeerRate { throughput: unlike(&mut rng).max(0.01), error: Some(0.01) })
                     .collect();
                 called.add(slower(&all, 1).is_some_and(|found| !found.slow.is_empty()));
                 all[clients / 2].throughput = 0.33;

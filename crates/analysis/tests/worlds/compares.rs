@@ -2,7 +2,7 @@
 
 use linerate_analysis::compare::{CompareVerdict, Comparison, compare};
 use linerate_analysis::records::Records;
-use linerate_worlds::{Closed, Dice, WORLDS, World, WorldTarget};
+use linerate_worlds::{ClosedLoop, SeededRng, WORLDS, World, WorldTarget};
 
 use super::recorded::{INTERVAL_MS, interval, run};
 use super::table::{HeldShare, publish, tries};
@@ -17,8 +17,8 @@ const A_SIDE: usize = 3;
 /// By how much B is faster.
 const EFFECTS: [f64; 2] = [0.0, 0.3];
 
-fn a_run(target: &WorldTarget, times: f64, dice: &mut Dice) -> Records {
-    let seen = Closed::new(target.visit(dice), times * RATE_PER_S, 8, INTERVAL_MS, 0.5);
+fn a_run(target: &WorldTarget, times: f64, rng: &mut SeededRng) -> Records {
+    let seen = ClosedLoop::new(target.visit(rng), times * RATE_PER_S, 8, INTERVAL_MS, 0.5);
     run((0..POINT_MS / INTERVAL_MS).zip(seen).map(|(n, s)| interval(n, s.ended)).collect(), None)
 }
 
@@ -32,9 +32,9 @@ struct Came {
 fn tried(world: &World, effect: f64, runs: u64) -> Came {
     let mut came = Came::default();
     for seed in 0..runs {
-        let mut dice = Dice::new(seed, 47);
-        let target = (world.draw)(&mut dice);
-        let mut side = |times: f64| -> Vec<Records> { (0..A_SIDE).map(|_| a_run(&target, times, &mut dice)).collect() };
+        let mut rng = SeededRng::new(seed, 47);
+        let target = (world.draw)(&mut rng);
+        let mut side = |times: f64| -> Vec<Records> { (0..A_SIDE).map(|_| a_run(&target, times, &mut rng)).collect() };
         let (a, b) = (side(1.0), side(1.0 + effect));
         let found: Comparison = compare(&a, &b, None).expect("histograms are whole");
         let throughput = &found.series[0].points[0].contrasts[0];

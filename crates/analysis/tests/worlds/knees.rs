@@ -2,8 +2,8 @@
 
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::knee::{KneeLimits, KneeOutcome, KneeProbe, KneeSearch, KneeStep, KneeVisit, SHARE, grid};
-use linerate_analysis::precision::{PrecisionWatch, Rule};
-use linerate_worlds::{CURVES, Closed, Dice, WORLDS, WorldCurve, WorldTarget};
+use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
+use linerate_worlds::{CURVES, ClosedLoop, SeededRng, WORLDS, WorldCurve, WorldTarget};
 
 use super::recorded::{INTERVAL_MS, interval};
 use super::table::{HeldShare, publish, tries};
@@ -27,9 +27,9 @@ const NOT_SERVED: [(&str, &str); 3] =
 /// one is far off by chance.
 const EACH_FROM: u64 = 200;
 
-fn measured(curve: &WorldCurve, target: &WorldTarget, ask: KneeProbe, dice: &mut Dice) -> KneeVisit {
+fn measured(curve: &WorldCurve, target: &WorldTarget, ask: KneeProbe, rng: &mut SeededRng) -> KneeVisit {
     let rate_per_s = 400.0 * curve.at(ask.concurrency);
-    let mut seen = Closed::new(target.visit(dice), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
+    let mut seen = ClosedLoop::new(target.visit(rng), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
     let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
     let (mut watch, mut rates) = (PrecisionWatch::new(rule), Vec::new());
     for number in 0..ask.at_most_ms / INTERVAL_MS {
@@ -59,13 +59,13 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
             let (mut uneven, mut ms) = (HeldShare::default(), 0);
             let runs = tries(20);
             for seed in 0..runs {
-                let mut dice = Dice::new(seed, 31);
-                let (curve, target) = ((kind.draw)(&mut dice), (world.draw)(&mut dice));
+                let mut rng = SeededRng::new(seed, 31);
+                let (curve, target) = ((kind.draw)(&mut rng), (world.draw)(&mut rng));
                 let truth = curve.knee(&rungs, SHARE);
                 let mut search = KneeSearch::new(KneeLimits::new(1, HIGHEST));
                 let knee = loop {
                     match search.next() {
-                        KneeStep::Measure(ask) => search.observe(measured(&curve, &target, ask, &mut dice)),
+                        KneeStep::Measure(ask) => search.observe(measured(&curve, &target, ask, &mut rng)),
                         KneeStep::Done(knee) => break knee,
                     }
                 };

@@ -1,10 +1,10 @@
 //! The throughput of a point: its interval, and when it ends.
 
 use linerate_analysis::estimate::{REACH, mean_with_interval};
-use linerate_analysis::precision::{PrecisionWatch, Rule, bounded};
+use linerate_analysis::stopping_rule::{PrecisionWatch, Rule, bounded};
 use linerate_analysis::view::Estimate;
 use linerate_record::run::StopReason;
-use linerate_worlds::{Closed, Dice, WORLDS, World};
+use linerate_worlds::{ClosedLoop, SeededRng, WORLDS, World};
 
 use super::recorded::{INTERVAL_MS, interval};
 use super::table::{HeldShare, publish, tries};
@@ -74,10 +74,10 @@ pub(crate) fn point(how: How, concurrency: u32, unit: f64, requests: impl Iterat
 fn tried(world: &World, how: How, runs: u64) -> Came {
     let mut came = Came::default();
     for seed in 0..runs {
-        let mut dice = Dice::new(seed, 17);
-        let target = (world.draw)(&mut dice);
-        let dispersion = dice.between(0.1, 1.0);
-        let mut seen = Closed::new(target.visit(&mut dice), RATE_PER_S, 8, INTERVAL_MS, dispersion);
+        let mut rng = SeededRng::new(seed, 17);
+        let target = (world.draw)(&mut rng);
+        let dispersion = rng.between(0.1, 1.0);
+        let mut seen = ClosedLoop::new(target.visit(&mut rng), RATE_PER_S, 8, INTERVAL_MS, dispersion);
         let requests = std::iter::from_fn(|| Some(seen.next().map_or(0, |s| s.ended)));
         let Point { estimate, early, settled, measured_ms, spent_ms } = point(how, 8, RATE_PER_S, requests);
         came.early.add(early);

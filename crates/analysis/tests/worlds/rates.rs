@@ -1,10 +1,10 @@
 //! What a search says of one rate, by up to three visits of it, where the share over the bound is known.
 
 use linerate_analysis::build::build;
-use linerate_analysis::open_loop::visit_of;
+use linerate_analysis::open_loop::rate_visit;
 use linerate_analysis::slo::{self, BoundVerdict, RateSearchLimits, RateVisit};
 use linerate_record::slo::Slo;
-use linerate_worlds::{ArrivalSpacing, Course, Dice, Open, STEP_MS, open};
+use linerate_worlds::{ArrivalSpacing, OpenLoopTarget, STEP_MS, SeededRng, TargetPace, open};
 
 use super::recorded::{open_intervals, run};
 use super::table::{HeldShare, publish, tries};
@@ -36,30 +36,31 @@ enum Slow {
 }
 
 /// A visit of a rate at which `share` of the requests take longer than the bound in the long run.
-fn visit(slow: Slow, rate_per_s: f64, share: f64, dice: &mut Dice) -> RateVisit {
+fn visit(slow: Slow, rate_per_s: f64, share: f64, rng: &mut SeededRng) -> RateVisit {
     let (service_ms, mut course) = match slow {
-        Slow::Independent => (BOUND_MS / -share.ln(), Course::new(dice.fork(), |_| 1.0)),
-        Slow::Pauses(pause_ms) => (1.0, paused(pause_ms, (pause_ms - BOUND_MS) / share - pause_ms, dice)),
+        Slow::Independent => (BOUND_MS / -share.ln(), TargetPace::new(rng.fork(), |_| 1.0)),
+        Slow::Pauses(pause_ms) => (1.0, paused(pause_ms, (pause_ms - BOUND_MS) / share - pause_ms, rng)),
     };
-    let arrivals = if dice.happens(0.5) { ArrivalSpacing::Constant } else { ArrivalSpacing::Poisson };
-    let requests = open(&mut course, &Open { rate_per_s, arrivals, servers: 512, service_ms, tail: None }, VISIT_MS);
+    let arrivals = if rng.happens(0.5) { ArrivalSpacing::Constant } else { ArrivalSpacing::Poisson };
+    let requests =
+        open(&mut course, &OpenLoopTarget { rate_per_s, arrivals, servers: 512, service_ms, tail: None }, VISIT_MS);
     let mut records = run(open_intervals(&requests, VISIT_MS), Some(rate_per_s));
-    records.manifest.asked.slo = Some(SLO.parse::<Slo>().expect("a bound"));
+    records.manifest.requested.slo = Some(SLO.parse::<Slo>().expect("a bound"));
     let view = build(&records).expect("histograms are whole");
-    visit_of(&view.series[0].points[0]).expect("an open loop with a bound")
+    rate_visit(&view.series[0].points[0]).expect("an open loop with a bound")
 }
 
 /// Pauses of one length, with gaps between them that are drawn from the exponential distribution.
-fn paused(pause_ms: f64, gap_ms: f64, dice: &mut Dice) -> Course {
-    let mut left_ms = gap_ms * dice.exponential();
-    let mut is_paused = dice.happens(pause_ms / (pause_ms + gap_ms));
+fn paused(pause_ms: f64, gap_ms: f64, rng: &mut SeededRng) -> TargetPace {
+    let mut left_ms = gap_ms * rng.exponential();
+    let mut is_paused = rng.happens(pause_ms / (pause_ms + gap_ms));
     if is_paused {
-        left_ms = pause_ms * dice.unit();
+        left_ms = pause_ms * rng.unit();
     }
-    Course::new(dice.fork(), move |dice| {
+    TargetPace::new(rng.fork(), move |rng| {
         while left_ms <= 0.0 {
             is_paused = !is_paused;
-            left_ms += if is_paused { pause_ms } else { gap_ms * dice.exponential() };
+            left_ms += if is_paused { pause_ms } else { gap_ms * rng.exponential() };
         }
         left_ms -= STEP_MS as f64;
         if is_paused { 0.0 } else { 1.0 }
@@ -67,12 +68,12 @@ fn paused(pause_ms: f64, gap_ms: f64, dice: &mut Dice) -> Course {
 }
 
 /// What is said of a rate, visited again while it is in doubt.
-fn said(slow: Slow, rate_per_s: f64, share: f64, dice: &mut Dice) -> BoundVerdict {
+fn said(slow: Slow, rate_per_s: f64, share: f64, rng: &mut SeededRng) -> BoundVerdict {
     let limits = RateSearchLimits::new(vec![ALLOWED]);
     let mut visits = Vec::new();
     let mut verdict = BoundVerdict::InDoubt;
     while verdict == BoundVerdict::InDoubt && visits.len() < VISITS {
-        visits.push(visit(slow, rate_per_s, share, dice));
+        visits.push(visit(slow, rate_per_s, share, rng));
         let (of_rate, shown) = (&slo::verdicts(&visits, &limits)[0].1[0], slo::judge(&visits, &limits));
         verdict = of_rate.0;
         let [low, high] = of_rate.1.share_99;
@@ -95,9 +96,9 @@ fn a_rate_is_called_what_it_is_not_no_more_often_than_is_stated() {
             let rate_per_s = f64::from(requests) * 1e3 / VISIT_MS as f64;
             let (mut missed, mut held, mut doubt) = <(HeldShare, HeldShare, HeldShare)>::default();
             for seed in 0..tries(40) {
-                let mut dice = Dice::new(seed, 31);
+                let mut rng = SeededRng::new(seed, 31);
                 for factor in [0.5, 0.9, 1.1, 2.0] {
-                    let verdict = said(slow, rate_per_s, factor * ALLOWED, &mut dice);
+                    let verdict = said(slow, rate_per_s, factor * ALLOWED, &mut rng);
                     doubt.add(verdict == BoundVerdict::InDoubt);
                     match factor < 1.0 {
                         true => missed.add(verdict == BoundVerdict::Missed),

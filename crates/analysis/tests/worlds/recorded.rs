@@ -3,8 +3,8 @@
 use linerate_analysis::records::Records;
 use linerate_record::histogram::{empty, encode};
 use linerate_record::run::{
-    Interval, IntervalRow, Manifest, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason,
-    Worded,
+    Interval, IntervalRow, Manifest, MaybeKnown, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose,
+    StopReason,
 };
 use linerate_worlds::Request;
 use serde_json::json;
@@ -49,8 +49,8 @@ pub(crate) fn open_intervals(requests: &[Request], ms: u64) -> Vec<Interval> {
 pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records {
     let at_ms = intervals.last().map_or(0, |i| i.to_ms);
     let spec = PointSpec {
-        workload: Worded::read("stat"),
-        size: Worded::read("0B"),
+        workload: MaybeKnown::read("stat"),
+        size: MaybeKnown::read("0B"),
         concurrency: 64,
         rate_per_s,
         clients: None,
@@ -62,7 +62,7 @@ pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records 
         ended: StopReason::Duration,
         connections: 64,
         warmup_ms: Some(0),
-        beside: None,
+        alongside: None,
         in_flight: None,
         lost: Vec::new(),
     };
@@ -77,7 +77,7 @@ pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records 
 }
 
 fn manifest(duration_ms: u64) -> Manifest {
-    let asked = json!({
+    let requested = json!({
         "points": [], "duration_ms": duration_ms, "threads": 1, "objects": 1, "bucket": "b", "prefix": "",
         "payload": "signed", "unique": "tail", "verify": false, "range_bytes": null, "max_rate": null,
         "host_select": "round-robin", "noclear": false, "list_existing": false
@@ -90,7 +90,7 @@ fn manifest(duration_ms: u64) -> Manifest {
         "virtualized": false
     });
     let manifest = json!({
-        "schema": 2, "id": "world", "linerate_version": "0", "started_unix_ms": 0, "seed": 1, "asked": asked,
+        "schema": 2, "id": "world", "linerate_version": "0", "started_unix_ms": 0, "seed": 1, "asked": requested,
         "target": target, "machine": machine, "interval_ms": INTERVAL_MS, "intervals_bytes_max": 1
     });
     serde_json::from_value(manifest).expect("it has every field that a manifest must have")

@@ -6,7 +6,7 @@ mod hours;
 
 use hours::hours;
 use linerate_analysis::estimate::REACH;
-use linerate_worlds::{Dice, RecordedSeries};
+use linerate_worlds::{RecordedSeries, SeededRng};
 
 use super::means::{HOWS, How, Point, point};
 use super::recorded::INTERVAL_MS;
@@ -53,7 +53,7 @@ fn what_points_tell_of_recorded_hours_is_held_against_the_whole_hour() {
             let n = tries(FEW);
             for seed in 0..n {
                 let latest_ms = hour.length_ms() - how.at_most_ms;
-                let from_ms = (Dice::new(seed, 31).unit() * latest_ms as f64) as u64;
+                let from_ms = (SeededRng::new(seed, 31).unit() * latest_ms as f64) as u64;
                 let seen = seen(hour, how, from_ms);
                 was_reported.add(seen.half.is_some());
                 early.add(seen.early);

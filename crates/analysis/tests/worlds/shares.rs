@@ -2,11 +2,11 @@
 
 use linerate_analysis::build::build;
 use linerate_analysis::estimate::REACH;
-use linerate_analysis::open_loop::{Measuring, bound_figures};
+use linerate_analysis::open_loop::{OpenLoopInput, bound_figures};
 use linerate_analysis::view::BoundFigures;
 use linerate_record::run::Interval;
 use linerate_record::slo::LatencyBound;
-use linerate_worlds::{ArrivalSpacing, Dice, Open, Request, WORLDS, World, WorldTarget, open};
+use linerate_worlds::{ArrivalSpacing, OpenLoopTarget, Request, SeededRng, WORLDS, World, WorldTarget, open};
 
 use super::recorded::{open_intervals, run};
 use super::table::{HeldShare, publish, tries};
@@ -17,8 +17,8 @@ const POINT_MS: u64 = 20_000;
 /// How long a truth is looked for.
 const LONG_MS: u64 = 600_000;
 
-fn loop_of(arrivals: ArrivalSpacing) -> Open {
-    Open { rate_per_s: 80.0, arrivals, servers: 8, service_ms: 20.0, tail: None }
+fn open_loop_with(arrivals: ArrivalSpacing) -> OpenLoopTarget {
+    OpenLoopTarget { rate_per_s: 80.0, arrivals, servers: 8, service_ms: 20.0, tail: None }
 }
 
 fn bound() -> LatencyBound {
@@ -29,13 +29,18 @@ fn took_ns(request: &Request) -> u64 {
     request.ended_ns - request.due_ns
 }
 
-fn point(target: &WorldTarget, arrivals: ArrivalSpacing, dice: &mut Dice) -> (Vec<Request>, BoundFigures) {
-    let requests = open(&mut target.visit(dice), &loop_of(arrivals), POINT_MS);
+fn point(target: &WorldTarget, arrivals: ArrivalSpacing, rng: &mut SeededRng) -> (Vec<Request>, BoundFigures) {
+    let requests = open(&mut target.visit(rng), &open_loop_with(arrivals), POINT_MS);
     let intervals = open_intervals(&requests, POINT_MS);
     let measured: Vec<&Interval> = intervals.iter().collect();
     let at_random = arrivals == ArrivalSpacing::Poisson;
-    let of = Measuring { asked_per_s: loop_of(arrivals).rate_per_s, at_random, before: None, measured: &measured };
-    let figures = bound_figures(bound(), &of).expect("histograms are whole");
+    let measuring = OpenLoopInput {
+        requested_per_s: open_loop_with(arrivals).rate_per_s,
+        at_random,
+        before: None,
+        measured: &measured,
+    };
+    let figures = bound_figures(bound(), &measuring).expect("histograms are whole");
     (requests, figures)
 }
 
@@ -43,9 +48,9 @@ fn point(target: &WorldTarget, arrivals: ArrivalSpacing, dice: &mut Dice) -> (Ve
 fn every_request_whose_fate_is_known_at_the_end_counts_wherever_stalls_lie() {
     for world in WORLDS.iter().filter(|w| ["stalls", "pauses", "slow phases"].contains(&w.name)) {
         for seed in 0..tries(20).min(300) {
-            let mut dice = Dice::new(seed, 23);
-            let target = (world.draw)(&mut dice);
-            let (requests, figures) = point(&target, ArrivalSpacing::Constant, &mut dice);
+            let mut rng = SeededRng::new(seed, 23);
+            let target = (world.draw)(&mut rng);
+            let (requests, figures) = point(&target, ArrivalSpacing::Constant, &mut rng);
             let (bound_ns, end_ns) = (bound().bound_ns, POINT_MS * 1_000_000);
             let known = |r: &&Request| r.ended_ns.min(r.due_ns + bound_ns) < end_ns;
             let count = requests.iter().filter(known).count() as u64;
@@ -73,15 +78,15 @@ struct Came {
 fn tried(world: &World, runs: u64) -> Came {
     let mut came = Came::default();
     for seed in 0..runs {
-        let mut dice = Dice::new(seed, 29);
-        let target = (world.draw)(&mut dice);
-        let arrivals = if dice.happens(0.5) { ArrivalSpacing::Constant } else { ArrivalSpacing::Poisson };
-        let long = open(&mut target.visit(&mut dice), &loop_of(arrivals), LONG_MS);
+        let mut rng = SeededRng::new(seed, 29);
+        let target = (world.draw)(&mut rng);
+        let arrivals = if rng.happens(0.5) { ArrivalSpacing::Constant } else { ArrivalSpacing::Poisson };
+        let long = open(&mut target.visit(&mut rng), &open_loop_with(arrivals), LONG_MS);
         let mut took: Vec<u64> = long.iter().map(took_ns).collect();
         took.sort_unstable();
         let truth = took.iter().filter(|&&ns| ns > bound().bound_ns).count() as f64 / took.len() as f64;
         let true_p99_ns = took[took.len() * 99 / 100];
-        let (requests, figures) = point(&target, arrivals, &mut dice);
+        let (requests, figures) = point(&target, arrivals, &mut rng);
         let is_within = target.memory_ms.is_some_and(|ms| ms * REACH as f64 <= POINT_MS as f64);
         if let Some([low, high]) = figures.share_95 {
             let covers = (low..=high).contains(&truth);
@@ -95,7 +100,7 @@ fn tried(world: &World, runs: u64) -> Came {
                 came.falsely.add(figures.is_shown() && figures.held != holds);
             }
         }
-        let records = run(open_intervals(&requests, POINT_MS), Some(loop_of(arrivals).rate_per_s));
+        let records = run(open_intervals(&requests, POINT_MS), Some(open_loop_with(arrivals).rate_per_s));
         let view = build(&records).expect("histograms are whole");
         let open = view.series[0].points[0].open.as_ref().expect("an open loop");
         came.p99_reported.add(open.total_intended.p99_95_ns.is_some());

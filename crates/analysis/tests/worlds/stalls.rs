@@ -4,7 +4,7 @@ use linerate_analysis::build::build;
 use linerate_analysis::records::Records;
 use linerate_record::finding::FindingKind;
 use linerate_record::run::PointLine;
-use linerate_worlds::{Closed, Dice, WORLDS, World, WorldTarget};
+use linerate_worlds::{ClosedLoop, SeededRng, WORLDS, World, WorldTarget};
 
 use super::recorded::{INTERVAL_MS, interval, run};
 use super::table::{HeldShare, publish, tries};
@@ -31,10 +31,10 @@ struct Came {
 }
 
 /// A run of several points of a target, one after the other.
-fn visited(target: &WorldTarget, length_ms: u64, dispersion: f64, dice: &mut Dice) -> Records {
+fn visited(target: &WorldTarget, length_ms: u64, dispersion: f64, rng: &mut SeededRng) -> Records {
     let mut whole: Option<Records> = None;
     for point in 0..POINTS {
-        let seen = Closed::new(target.visit(dice), RATE_PER_S, 8, INTERVAL_MS, dispersion);
+        let seen = ClosedLoop::new(target.visit(rng), RATE_PER_S, 8, INTERVAL_MS, dispersion);
         let count = length_ms / INTERVAL_MS;
         let intervals = (0..count).zip(seen).map(|(number, s)| interval(u64::from(point) * count + number, s.ended));
         let mut one = run(intervals.collect(), None);
@@ -60,10 +60,10 @@ fn visited(target: &WorldTarget, length_ms: u64, dispersion: f64, dice: &mut Dic
 fn tried(world: &World, length_ms: u64, runs: u64) -> Came {
     let mut came = Came::default();
     for seed in 0..runs {
-        let mut dice = Dice::new(seed, 37);
-        let target = (world.draw)(&mut dice);
-        let dispersion = dice.between(0.1, 1.0);
-        let view = build(&visited(&target, length_ms, dispersion, &mut dice)).expect("histograms are whole");
+        let mut rng = SeededRng::new(seed, 37);
+        let target = (world.draw)(&mut rng);
+        let dispersion = rng.between(0.1, 1.0);
+        let view = build(&visited(&target, length_ms, dispersion, &mut rng)).expect("histograms are whole");
         let reported = view.findings.iter().any(|f| f.kind == FindingKind::FewStalls);
         came.reported.add(reported);
         for point in &view.series[0].points {

@@ -1,7 +1,7 @@
 //! The warm-up of a point: found where there is one, and not where a target is slow again and again.
 
-use linerate_analysis::precision::{PrecisionWatch, Rule};
-use linerate_worlds::{Closed, Dice, WORLDS, World};
+use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
+use linerate_worlds::{ClosedLoop, SeededRng, WORLDS, World};
 
 use super::recorded::{INTERVAL_MS, interval};
 use super::table::{HeldShare, publish, tries};
@@ -14,16 +14,16 @@ const POINT_MS: u64 = 30_000;
 
 /// A warm-up that is planted: how long, and at which share of the pace.
 #[derive(Clone, Copy)]
-struct Planted {
+struct Injected {
     name: &'static str,
     ms: u64,
     left: f64,
 }
 
-const PLANTED: [Planted; 3] = [
-    Planted { name: "none", ms: 0, left: 1.0 },
-    Planted { name: "2 s at half", ms: 2_000, left: 0.5 },
-    Planted { name: "6 s at 80 %", ms: 6_000, left: 0.8 },
+const PLANTED: [Injected; 3] = [
+    Injected { name: "none", ms: 0, left: 1.0 },
+    Injected { name: "2 s at half", ms: 2_000, left: 0.5 },
+    Injected { name: "6 s at 80 %", ms: 6_000, left: 0.8 },
 ];
 
 #[derive(Default)]
@@ -35,14 +35,14 @@ struct Came {
     off_uncut: f64,
 }
 
-fn tried(world: &World, planted: Planted, runs: u64) -> Came {
+fn tried(world: &World, injected: Injected, runs: u64) -> Came {
     let mut came = Came::default();
     for seed in 0..runs {
-        let mut dice = Dice::new(seed, 41);
-        let target = (world.draw)(&mut dice);
-        let dispersion = dice.between(0.1, 1.0);
-        let seen = Closed::new(target.visit(&mut dice), RATE_PER_S, 8, INTERVAL_MS, dispersion);
-        let cold = |number: u64| if number * INTERVAL_MS < planted.ms { planted.left } else { 1.0 };
+        let mut rng = SeededRng::new(seed, 41);
+        let target = (world.draw)(&mut rng);
+        let dispersion = rng.between(0.1, 1.0);
+        let seen = ClosedLoop::new(target.visit(&mut rng), RATE_PER_S, 8, INTERVAL_MS, dispersion);
+        let cold = |number: u64| if number * INTERVAL_MS < injected.ms { injected.left } else { 1.0 };
         let counts: Vec<f64> = (0..POINT_MS / INTERVAL_MS).zip(seen).map(|(n, s)| cold(n) * s.ended as f64).collect();
         let mut watch = PrecisionWatch::new(Rule { warmup_ms: None, precision: None, concurrency: 8 });
         for (number, count) in (0..).zip(&counts) {
@@ -50,7 +50,7 @@ fn tried(world: &World, planted: Planted, runs: u64) -> Came {
         }
         let cut = (watch.warmup_ms() / INTERVAL_MS) as usize;
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-        let truth = mean(&counts[(planted.ms / INTERVAL_MS) as usize..]);
+        let truth = mean(&counts[(injected.ms / INTERVAL_MS) as usize..]);
         came.cut.add(cut > 0);
         came.settled.add(watch.settled());
         came.off += (mean(&counts[cut..]) / truth - 1.0) / runs as f64;
@@ -63,18 +63,18 @@ fn tried(world: &World, planted: Planted, runs: u64) -> Came {
 fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
     let mut rows = Vec::new();
     for world in &WORLDS {
-        for planted in PLANTED {
-            let came = tried(world, planted, tries(100));
-            let case = format!("{}, {}: {} cut", world.name, planted.name, came.cut.in_words());
-            if planted.ms == 0 && ["stationary", "slow phases", "pauses", "stalls"].contains(&world.name) {
+        for injected in PLANTED {
+            let came = tried(world, injected, tries(100));
+            let case = format!("{}, {}: {} cut", world.name, injected.name, came.cut.in_words());
+            if injected.ms == 0 && ["stationary", "slow phases", "pauses", "stalls"].contains(&world.name) {
                 assert!(came.cut.interval().0 <= 0.1, "{case}");
             }
-            if planted.left == 0.5 && world.name == "stationary" {
+            if injected.left == 0.5 && world.name == "stationary" {
                 assert!(came.cut.interval().1 >= 0.95 && came.off.abs() < 0.01, "{case}, {} off", came.off);
             }
             rows.push(vec![
                 world.name.to_owned(),
-                planted.name.to_owned(),
+                injected.name.to_owned(),
                 came.cut.in_words(),
                 format!("{:+.2}", 100.0 * came.off),
                 format!("{:+.2}", 100.0 * came.off_uncut),

@@ -7,10 +7,10 @@ use linerate_record::units::{bits_per_s, count};
 
 use super::{AnalysisOptions, Stratum, arms, figures};
 use crate::table::{Table, TableRow};
-use crate::{drift, modality};
+use crate::{bimodality, drift};
 
 /// What one series hides or cannot be.
-pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &AnalysisOptions) -> Vec<Remark> {
+pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, requested: &AnalysisOptions) -> Vec<Remark> {
     let reported = |value: f64| if bits { bits_per_s(value) } else { count(value) };
     let about = if stratum.label.is_empty() { "the table" } else { stratum.label.as_str() };
     let remark = |kind, sentence: String| Remark { kind, about: about.to_owned(), sentence };
@@ -18,7 +18,7 @@ pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &AnalysisOpti
         |row: &TableRow| if row.run.is_empty() { row.arm.clone() } else { format!("{} (run {})", row.arm, row.run) };
     let mut found = Vec::new();
     for row in &stratum.cells.refused {
-        let link = asked.link_bits_per_s.map_or_else(String::new, bits_per_s);
+        let link = requested.link_bits_per_s.map_or_else(String::new, bits_per_s);
         let sentence = format!(
             "line {}: {} of {} is above the link's {link}: left out, with whatever was compared with it",
             row.line,
@@ -28,7 +28,9 @@ pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &AnalysisOpti
         found.push(remark(RemarkKind::Impossible, sentence));
     }
     let values = without_arms(stratum);
-    if let Some(groups) = modality::groups(&values, asked.seed).filter(|groups| is_mixed(stratum, &values, groups)) {
+    if let Some(groups) =
+        bimodality::groups(&values, requested.seed).filter(|groups| is_mixed(stratum, &values, groups))
+    {
         let [(low, at_low), (high, at_high)] = [groups.low, groups.high];
         found.push(remark(
             RemarkKind::Bimodal,
@@ -40,7 +42,7 @@ pub(super) fn of_stratum(stratum: &Stratum<'_>, bits: bool, asked: &AnalysisOpti
             ),
         ));
     }
-    for i in modality::outlying(&values, asked.seed) {
+    for i in bimodality::outlying(&values, requested.seed) {
         let row = stratum.cells.rows[i];
         found.push(remark(
             RemarkKind::Outlying,
@@ -67,7 +69,7 @@ fn without_arms(stratum: &Stratum<'_>) -> Vec<f64> {
 }
 
 /// Whether arms that ran more than once have runs of both groups: groups that are arms are an effect.
-fn is_mixed(stratum: &Stratum<'_>, values: &[f64], groups: &modality::TwoGroups) -> bool {
+fn is_mixed(stratum: &Stratum<'_>, values: &[f64], groups: &bimodality::TwoGroups) -> bool {
     let between = f64::midpoint(groups.low.1, groups.high.1);
     let mut by_arm: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for (row, value) in stratum.cells.rows.iter().zip(values) {
@@ -75,7 +77,7 @@ fn is_mixed(stratum: &Stratum<'_>, values: &[f64], groups: &modality::TwoGroups)
     }
     let several = by_arm.values().filter(|[low, high]| low + high > 1);
     let (few, all) = several.fold((0, 0), |(few, all), [low, high]| (few + low.min(high), all + low + high));
-    few as f64 >= modality::GROUP_SHARE * all as f64
+    few as f64 >= bimodality::GROUP_SHARE * all as f64
 }
 
 /// Whether concurrency rose with time in every sweep of at least three steps, or fell.

@@ -3,12 +3,12 @@
 use super::*;
 use crate::table::read;
 
-fn asked() -> AnalysisOptions {
+fn requested() -> AnalysisOptions {
     AnalysisOptions { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed: 1, drawn: true }
 }
 
-fn of(text: &str) -> TableReport {
-    analyze(&read(text).unwrap(), &asked()).unwrap()
+fn analyzed(text: &str) -> TableReport {
+    analyze(&read(text).unwrap(), &requested()).unwrap()
 }
 
 /// Blocks of two arms: the second is `share` faster, give or take a spread that changes sign each block. The first
@@ -31,7 +31,7 @@ fn blocks_show_an_effect_rule_one_out_or_say_what_they_would_have_seen() {
         (12, 0.0, 0.05, Decision::NotShown, "no effect shown (−"),
         (5, 0.05, 0.01, Decision::CannotTell, "in any case, 1 in 16, which does not allow 95 %; at least 6 blocks"),
     ] {
-        let report = of(&blocks(n, share, spread, "block"));
+        let report = analyzed(&blocks(n, share, spread, "block"));
         let effect = &report.series[0].effects[0];
         assert!(effect.decision == decision && effect.sentence.contains(part), "{effect:?}");
         assert_eq!(require_effects(&report), Ok(()));
@@ -41,7 +41,7 @@ fn blocks_show_an_effect_rule_one_out_or_say_what_they_would_have_seen() {
 #[test]
 fn what_was_not_drawn_is_an_association_and_what_came_first_is_confounded() {
     let text = blocks(12, 0.05, 0.01, "block");
-    let undrawn = analyze(&read(&text).unwrap(), &AnalysisOptions { drawn: false, ..asked() }).unwrap();
+    let undrawn = analyze(&read(&text).unwrap(), &AnalysisOptions { drawn: false, ..requested() }).unwrap();
     let effect = &undrawn.series[0].effects[0];
     assert_eq!(effect.decision, Decision::Association, "{effect:?}");
     assert_eq!(require_effects(&undrawn), Err(NoEffect));
@@ -51,11 +51,11 @@ fn what_was_not_drawn_is_an_association_and_what_came_first_is_confounded() {
         let kept = if cells.len() == 4 { [cells[0], cells[1], cells[3]].join(",") } else { line.to_owned() };
         format!("{text}{kept}\n")
     });
-    let effect = &of(&without_order).series[0].effects[0];
+    let effect = &analyzed(&without_order).series[0].effects[0];
     assert!(effect.decision == Decision::Association && effect.sentence.contains("column \"order\""), "{effect:?}");
     // The baseline first in each block, a block exchanged, and all of the baseline before: one of time each.
-    let placed = |of: fn(u32, u32) -> u32| {
-        let row = |i: u32| format!("default,{i},{},{}\nlarger,{i},{},{}\n", of(i, 0), 100 + i, of(i, 1), 106 + i);
+    let placed = |place: fn(u32, u32) -> u32| {
+        let row = |i: u32| format!("default,{i},{},{}\nlarger,{i},{},{}\n", place(i, 0), 100 + i, place(i, 1), 106 + i);
         format!("arm,block,order,value\n{}", (0..12).map(row).collect::<String>())
     };
     for text in [
@@ -63,7 +63,7 @@ fn what_was_not_drawn_is_an_association_and_what_came_first_is_confounded() {
         placed(|i, arm| if i == 7 { 2 * i + 1 - arm } else { 2 * i + arm }),
         placed(|i, arm| i + 12 * arm),
     ] {
-        let report = of(&text);
+        let report = analyzed(&text);
         assert_eq!(report.series[0].effects[0].decision, Decision::Confounded, "{text}");
         assert!(report.remarks.iter().any(|r| r.kind == RemarkKind::ConfoundedWithTime && r.about == "arms"));
     }
@@ -71,7 +71,7 @@ fn what_was_not_drawn_is_an_association_and_what_came_first_is_confounded() {
 
 #[test]
 fn interleaved_runs_without_blocks_are_tested_less_sharply_and_separated_ones_are_confounded() {
-    let report = of(&blocks(12, 0.3, 0.01, "run"));
+    let report = analyzed(&blocks(12, 0.3, 0.01, "run"));
     assert_eq!(report.series[0].effects[0].decision, Decision::Shown, "{report:?}");
     let rows = |arm: &str, from: u32, level: u32| -> String {
         (0..6).map(|i| format!("{arm},{},{}\n", from + i, level + i)).collect()
@@ -83,7 +83,7 @@ fn interleaved_runs_without_blocks_are_tested_less_sharply_and_separated_ones_ar
             .replace("default,5,", "default,6 ,")
             .replace("larger,6,", "larger,5,"),
     ] {
-        let report = of(&text);
+        let report = analyzed(&text);
         assert_eq!(report.series[0].effects[0].decision, Decision::Confounded, "{report:?}");
     }
 }
@@ -98,13 +98,13 @@ fn an_arm_that_lacks_more_than_the_baseline_is_refused() {
         text + if failed { "larger,3,99," } else { line } + "\n"
     });
     for text in [&cut, &empty, &empty.replace(",block,", ",run,")] {
-        let effect = &of(text).series[0].effects[0];
+        let effect = &analyzed(text).series[0].effects[0];
         assert_eq!(effect.decision, Decision::Refused, "{effect:?}");
         assert!(effect.sentence.contains("of larger and no ") && effect.sentence.contains("slow ones"), "{effect:?}");
     }
     let both: String =
         cut.lines().filter(|line| !line.starts_with("default,5,")).fold(String::new(), |t, l| t + l + "\n");
-    assert_eq!(of(&both).series[0].effects[0].decision, Decision::Shown, "as much on either side");
+    assert_eq!(analyzed(&both).series[0].effects[0].decision, Decision::Shown, "as much on either side");
 }
 
 #[test]
@@ -121,17 +121,17 @@ fn of_many_series_what_is_beyond_chance_by_itself_is_told_so_and_large_effects_a
         format!("arm,series,block,order,value\n{}", all.collect::<String>())
     };
     // Eight blocks: 1 of 128, where the best of 110 is asked for 0.00045.
-    let one = of(&table(1));
+    let one = analyzed(&table(1));
     let effect = &one.series[0].effects[0];
     assert!(effect.decision == Decision::NotShown && effect.sentence.starts_with("on its own 65"), "{effect:?}");
-    let all = of(&table(110));
+    let all = analyzed(&table(110));
     assert!(all.series.iter().all(|s| s.effects[0].decision == Decision::Shown), "{:?}", all.series[0]);
     assert!(draws(&read(&table(1)).unwrap(), 110, 0.05) >= 200_000);
 }
 
 #[test]
 fn a_real_effect_is_not_two_kinds_of_runs_whatever_the_arm_and_two_kinds_are() {
-    let reported = |text: &str, kind| of(text).remarks.iter().any(|remark| remark.kind == kind);
+    let reported = |text: &str, kind| analyzed(text).remarks.iter().any(|remark| remark.kind == kind);
     let row = |i: u32, share: f64, mode: f64| {
         let away = |k: u32| 1.0 + 0.004 * (f64::from(i * 7 + k).sin());
         let high = if i.is_multiple_of(3) { 1.0 + mode } else { 1.0 };
@@ -150,7 +150,7 @@ fn a_real_effect_is_not_two_kinds_of_runs_whatever_the_arm_and_two_kinds_are() {
 
 #[test]
 fn what_cannot_be_told_says_why_and_no_detectable_effect() {
-    let report = of("arm,value\na,14.8\na,14.9\na,14.8\nb,91.9\nb,92.4\nb,90.5\n");
+    let report = analyzed("arm,value\na,14.8\na,14.9\na,14.8\nb,91.9\nb,92.4\nb,90.5\n");
     let effect = &report.series[0].effects[0];
     assert!(effect.decision == Decision::CannotTell && effect.detectable_share.is_none(), "{effect:?}");
     let part = "3 runs against 3 can differ by chance in any case, 1 in 10, which does not allow 95 %; at least 4";
@@ -160,8 +160,8 @@ fn what_cannot_be_told_says_why_and_no_detectable_effect() {
 #[test]
 fn nothing_to_compare_is_an_error() {
     let table = |text: &str| read(text).unwrap();
-    assert_eq!(analyze(&table("arm,value\n"), &asked()), Err(AnalyzeError::Empty));
-    assert_eq!(analyze(&table("arm,value\na,1\na,2\n"), &asked()), Err(AnalyzeError::OneArm("a".to_owned())));
-    let link = AnalysisOptions { link_bits_per_s: Some(1e9), ..asked() };
+    assert_eq!(analyze(&table("arm,value\n"), &requested()), Err(AnalyzeError::Empty));
+    assert_eq!(analyze(&table("arm,value\na,1\na,2\n"), &requested()), Err(AnalyzeError::OneArm("a".to_owned())));
+    let link = AnalysisOptions { link_bits_per_s: Some(1e9), ..requested() };
     assert_eq!(analyze(&table("arm,value\na,1\nb,2\n"), &link), Err(AnalyzeError::NoUnit));
 }

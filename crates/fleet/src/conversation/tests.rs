@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::agent::{Agent, Deed};
-use crate::bounds::TEXT_BYTES_MAX;
+use crate::agent::{Agent, AgentAction};
+use crate::message_limits::TEXT_BYTES_MAX;
 use crate::protocol::checked_machine;
 use crate::protocol::tests::hello;
 use linerate_record::machine::{Machine, MachineNic};
@@ -24,7 +24,7 @@ fn a_machine_that_cannot_be_is_a_lie_in_few_words() {
     let over = MachineNic { over: vec!["eth0".to_owned(); 257], ..nic.clone() };
     assert!(checked_machine(&Machine { nics: vec![over], ..machine.clone() }).is_err());
     assert!(checked_machine(&Machine { nics: vec![nic; 4_097], ..machine }).is_err());
-    let Err(Fault::Lie(quoted)) = state(&format!("{{\"{}\": 1}}", "x".repeat(1 << 20))) else { panic!("a lie") };
+    let Err(AgentError::Lie(quoted)) = state(&format!("{{\"{}\": 1}}", "x".repeat(1 << 20))) else { panic!("a lie") };
     assert!(quoted.len() <= 4 * TEXT_BYTES_MAX, "{}", quoted.len());
 }
 
@@ -37,7 +37,7 @@ fn from_agent(message: &FromAgent) -> Vec<u8> {
 }
 
 /// Speaks to an agent whose clock is ahead, with so much delay each way, until one of both is done.
-fn spoken(is_machine_wanted: bool, ahead_ns: i64, delay_ns: i64) -> Result<Met, Fault> {
+fn spoken(is_machine_wanted: bool, ahead_ns: i64, delay_ns: i64) -> Result<AgentInfo, AgentError> {
     let (mut conversation, mut there) = begun(is_machine_wanted);
     let mut agent = Agent::new(hello(), Duration::ZERO);
     let mut now = 0;
@@ -45,13 +45,13 @@ fn spoken(is_machine_wanted: bool, ahead_ns: i64, delay_ns: i64) -> Result<Met, 
         now += delay_ns;
         let at = now + ahead_ns;
         let mut back = Vec::new();
-        for deed in agent.take(&there, Duration::from_nanos(now as u64), at, at) {
-            match deed {
-                Deed::Say(bytes) => back.extend(bytes),
-                Deed::ReadMachine => {
+        for action in agent.take(&there, Duration::from_nanos(now as u64), at, at) {
+            match action {
+                AgentAction::Say(bytes) => back.extend(bytes),
+                AgentAction::ReadMachine => {
                     let json = serde_json::to_string(&MachineState::default()).unwrap();
-                    for deed in agent.answer(Ok(&json)) {
-                        let Deed::Say(bytes) = deed else { panic!("{deed:?}") };
+                    for action in agent.answer(Ok(&json)) {
+                        let AgentAction::Say(bytes) = action else { panic!("{action:?}") };
                         back.extend(bytes);
                     }
                 }
@@ -84,13 +84,13 @@ fn an_agent_is_met_with_its_clock_and_its_machine() {
 fn what_does_not_come_in_time_is_a_fault() {
     let (mut conversation, _) = begun(true);
     assert_eq!(conversation.due(LIMIT), Ok(Vec::new()));
-    assert_eq!(conversation.due(LIMIT + 1), Err(Fault::Mute(10)));
+    assert_eq!(conversation.due(LIMIT + 1), Err(AgentError::Mute(10)));
     let (mut conversation, _) = begun(true);
     conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
     assert!(!conversation.due(0).unwrap().is_empty());
     assert_eq!((conversation.awaits(500 * MS), conversation.awaits(501 * MS)), (false, true));
     assert_eq!(conversation.due(2_000 * MS), Ok(Vec::new()));
-    assert_eq!(conversation.due(2_001 * MS), Err(Fault::Frozen(2)));
+    assert_eq!(conversation.due(2_001 * MS), Err(AgentError::Frozen(2)));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_agent_is_not_frozen_while_its_stream_is_broken() {
     assert!(!conversation.due(0).unwrap().is_empty());
     conversation.excuse(9_000 * MS);
     assert_eq!(conversation.due(11_000 * MS), Ok(Vec::new()));
-    assert_eq!(conversation.due(11_001 * MS), Err(Fault::Frozen(2)));
+    assert_eq!(conversation.due(11_001 * MS), Err(AgentError::Frozen(2)));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn an_agent_is_not_frozen_while_what_it_read_comes() {
     conversation.watch(order, 0, 0).unwrap();
     conversation.due(0).unwrap();
     conversation.take(&[0], 9_000 * MS).unwrap();
-    assert_eq!([11_000, 11_001].map(|ms| conversation.due(ms * MS)), [Ok(Vec::new()), Err(Fault::Frozen(2))]);
+    assert_eq!([11_000, 11_001].map(|ms| conversation.due(ms * MS)), [Ok(Vec::new()), Err(AgentError::Frozen(2))]);
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn a_watch_that_is_ended_early_is_heard_to_its_end_and_asked_for_no_more() {
     conversation.watch(order, 0, 0).unwrap();
     assert_eq!(conversation.end_watch(), frame(&ToAgent::EndWatch).unwrap());
     let said = [
-        WatchSaid::Begun { names: Vec::new(), boot: String::new(), own_drives: false },
-        WatchSaid::Sockets { text: "{}".to_owned(), is_last: true },
-        WatchSaid::Ended { took_us: 1 },
+        WatchMessage::Begun { names: Vec::new(), boot: String::new(), own_drives: false },
+        WatchMessage::Sockets { text: "{}".to_owned(), is_last: true },
+        WatchMessage::Ended { took_us: 1 },
     ];
     for one in &said {
         conversation.take(&from_agent(&FromAgent::Watched(Box::new(one.clone()))), 5_000 * MS).unwrap();
@@ -141,7 +141,7 @@ fn an_agent_whose_stream_waits_for_its_turn_is_not_mute() {
     let (mut conversation, _) = begun(true);
     conversation.excuse(60_000 * MS);
     assert_eq!(conversation.due(60_001 * MS), Ok(Vec::new()));
-    assert!(matches!(conversation.due(600_000 * MS), Err(Fault::Mute(_))));
+    assert!(matches!(conversation.due(600_000 * MS), Err(AgentError::Mute(_))));
 }
 
 #[test]
@@ -152,17 +152,17 @@ fn an_agent_is_not_late_with_what_its_coordinator_could_not_hear() {
         conversation.load.loads(1, false, 0);
         excused_ms.into_iter().for_each(|ms| conversation.excuse(ms * MS));
         let due = conversation.due(61_000 * MS);
-        assert_eq!(matches!(due, Err(Fault::Failed(_))), expected, "{excused_ms:?}: {due:?}");
+        assert_eq!(matches!(due, Err(AgentError::Failed(_))), expected, "{excused_ms:?}: {due:?}");
     }
 }
 
 #[test]
 fn who_wrote_too_little_for_a_message_is_quoted_all_the_same() {
     let (mut conversation, _) = begun(true);
-    assert_eq!(conversation.over(), Fault::Ended);
+    assert_eq!(conversation.over(), AgentError::Ended);
     conversation.take(b"Hi\n", 0).unwrap();
-    assert_eq!(conversation.over(), Fault::NoAgent("Hi".to_owned()));
-    assert_eq!(conversation.due(LIMIT + 1), Err(Fault::NoAgent("Hi".to_owned())));
+    assert_eq!(conversation.over(), AgentError::NoAgent("Hi".to_owned()));
+    assert_eq!(conversation.due(LIMIT + 1), Err(AgentError::NoAgent("Hi".to_owned())));
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn what_an_agent_cannot_say_is_not_believed() {
     ];
     for (pieces, part) in cases {
         let (mut conversation, _) = begun(true);
-        let told = pieces.iter().try_for_each(|piece| conversation.take(piece, MS)).unwrap_err().to_string();
-        assert!(told.contains(part), "{part}: {told}");
+        let reported = pieces.iter().try_for_each(|piece| conversation.take(piece, MS)).unwrap_err().to_string();
+        assert!(reported.contains(part), "{part}: {reported}");
     }
 }
 
@@ -216,7 +216,7 @@ fn what_an_agent_cannot_say_is_not_believed() {
 fn an_answer_without_end_is_refused_at_its_bound() {
     let (mut conversation, _) = begun(true);
     conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
-    conversation.machine_asked_ns = Some(0);
+    conversation.machine_requested_ns = Some(0);
     let part = from_agent(&FromAgent::Part { text: " ".repeat(1 << 17), is_last: false });
     let taken = (0..1000).take_while(|_| conversation.take(&part, 0).is_ok()).count();
     assert_eq!(taken, ANSWER_BYTES_MAX >> 17);

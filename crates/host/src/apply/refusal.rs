@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, SettingPlace, Space, reaches};
+use linerate_record::knob::{CHANGES_SCHEMA, ChangeSet, Knob, SettingId, Space, reaches};
 
 use super::{TuneError, machine_hash};
 use crate::root::Root;
 use crate::setting::{
-    Built, Changeable, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, owner,
+    Changeable, KernelBuild, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, owner,
 };
 
 /// Longest text of a change: its knob's reasons are a few sentences, and the longest values are masks of processors.
@@ -25,9 +25,9 @@ const CHANGES_MAX: usize = 20_000;
 /// The reason: nobody knows the knob, it cannot be changed at run time or in that namespace, it belongs to the CNI, the
 /// value can be none, or undoing could not bring back what is there.
 pub fn refusal(
-    built: &Built<'_>,
+    built: &KernelBuild<'_>,
     find: &dyn Fn(&str) -> Option<&'static Knob>,
-    place: &SettingPlace,
+    place: &SettingId,
     value: &str,
 ) -> Result<&'static Knob, String> {
     let root = built.root;
@@ -58,12 +58,13 @@ pub(super) fn of_file(root: &Root, set: &ChangeSet) -> Result<(), TuneError> {
     let spaces: HashSet<&Space> = set.changes.iter().map(|change| &change.place.space).collect();
     for space in spaces {
         let is_meant = identity_as_meant(root, space, &set.spaces);
-        is_meant.map_err(|error| TuneError::File(format!("cannot change settings{}: {error}", of(space))))?;
+        is_meant
+            .map_err(|error| TuneError::File(format!("cannot change settings{}: {error}", namespace_suffix(space))))?;
     }
     Ok(())
 }
 
-fn of(space: &Space) -> String {
+fn namespace_suffix(space: &Space) -> String {
     match space {
         Space::Host => String::new(),
         Space::Pid(pid) => format!(" in the namespaces of process {pid}"),

@@ -84,7 +84,7 @@ pub(super) fn facts(root: &Root, interfaces: &Interfaces) -> Vec<(String, String
     let mut rows = vec![(INTERFACES.to_owned(), if routes.is_empty() { "none".into() } else { routes.join(", ") })];
     for name in &interfaces.all {
         let folder = format!("sys/class/net/{name}");
-        let mut row = |key: NicKey, value: String| rows.push((key.of(name), value));
+        let mut row = |key: NicKey, value: String| rows.push((key.for_interface(name), value));
         row(NicKey::Speed, speed(&stated(root, &format!("{folder}/speed"))));
         row(NicKey::Mtu, stated(root, &format!("{folder}/mtu")));
         row(NicKey::Duplex, stated(root, &format!("{folder}/duplex")));

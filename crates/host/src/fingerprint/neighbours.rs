@@ -1,9 +1,9 @@
 //! Who else has this machine's processors while a load goes on: from look to look, by the rules of a fingerprint.
 
-use linerate_record::reading::{ProcessorLook, ProgramTime, QuotaPeriods};
+use linerate_record::reading::{ProcessorSample, ProgramTime, QuotaPeriods};
 
-use super::known::{Everybody, everybody};
-use super::share::{CpuTicks, Quotas, hot, quotas, times};
+use super::known_processes::{AllProcesses, everybody};
+use super::processor_share::{CpuTicks, Quotas, hot, quotas, times};
 use crate::root::Root;
 
 /// A clock tick of `/proc`.
@@ -14,7 +14,7 @@ const MOST_PROGRAMS: usize = 8;
 
 /// Which process of this machine the target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetHere {
+pub enum LocalTarget {
     /// None: it is elsewhere.
     Elsewhere,
     /// This one.
@@ -26,7 +26,7 @@ pub enum TargetHere {
 /// The look before, from which the next one counts.
 #[derive(Debug)]
 pub struct Neighbours {
-    target: TargetHere,
+    target: LocalTarget,
     then: Option<Counters>,
 }
 
@@ -34,7 +34,7 @@ pub struct Neighbours {
 struct Counters {
     at_ms: u64,
     times: Option<CpuTicks>,
-    everybody: Everybody,
+    everybody: AllProcesses,
     hot: Option<u64>,
     client_quotas: Quotas,
     target_quotas: Quotas,
@@ -43,13 +43,13 @@ struct Counters {
 impl Neighbours {
     /// Of a load on this target.
     #[must_use]
-    pub const fn of(target: TargetHere) -> Self {
+    pub const fn new(target: LocalTarget) -> Self {
         Neighbours { target, then: None }
     }
 
     /// Looks. Reads a file per process, and two per processor where heat is counted; the first look gives nothing, nor
     /// does one at the instant of the look before.
-    pub fn look(&mut self, root: &Root, at_ms: u64) -> Option<ProcessorLook> {
+    pub fn look(&mut self, root: &Root, at_ms: u64) -> Option<ProcessorSample> {
         let now = self.counters(root, at_ms);
         let then = self.then.replace(now)?;
         since(&then, self.then.as_ref()?, self.target)
@@ -57,8 +57,8 @@ impl Neighbours {
 
     fn counters(&self, root: &Root, at_ms: u64) -> Counters {
         let pid = match self.target {
-            TargetHere::Process(pid) => Some(pid),
-            TargetHere::Elsewhere | TargetHere::Unknown => None,
+            LocalTarget::Process(pid) => Some(pid),
+            LocalTarget::Elsewhere | LocalTarget::Unknown => None,
         };
         let target_quotas = pid.map(|pid| quotas(root, &pid.to_string())).unwrap_or_default();
         let client_quotas = quotas(root, "self");
@@ -73,7 +73,7 @@ impl Neighbours {
     }
 }
 
-fn since(then: &Counters, now: &Counters, target: TargetHere) -> Option<ProcessorLook> {
+fn since(then: &Counters, now: &Counters, target: LocalTarget) -> Option<ProcessorSample> {
     let over_ms = now.at_ms.checked_sub(then.at_ms).filter(|&ms| ms > 0)?;
     let ms = |ticks: u64| ticks.saturating_mul(MS_PER_TICK);
     let (own, by_name) = now.everybody.since(&then.everybody);
@@ -84,10 +84,10 @@ fn since(then: &Counters, now: &Counters, target: TargetHere) -> Option<Processo
     let mut programs: Vec<ProgramTime> = by_name.into_iter().map(of_program).collect();
     programs.sort_by(|a, b| b.cpu_ms.cmp(&a.cpu_ms).then_with(|| a.name.cmp(&b.name)));
     programs.truncate(MOST_PROGRAMS);
-    Some(ProcessorLook {
+    Some(ProcessorSample {
         over_ms,
         used_ms,
-        own_ms: (target != TargetHere::Unknown).then(|| ms(own)),
+        own_ms: (target != LocalTarget::Unknown).then(|| ms(own)),
         foreign_ms,
         programs,
         slowed: now.hot.zip(then.hot).map_or(0, |(now, then)| now.saturating_sub(then)),
@@ -149,11 +149,11 @@ mod tests {
             ]
         };
         for (target, own_ms, first) in [
-            (TargetHere::Process(20), Some(220), 710),
-            (TargetHere::Elsewhere, Some(120), 810),
-            (TargetHere::Unknown, None, 810),
+            (LocalTarget::Process(20), Some(220), 710),
+            (LocalTarget::Elsewhere, Some(120), 810),
+            (LocalTarget::Unknown, None, 810),
         ] {
-            let mut neighbours = Neighbours::of(target);
+            let mut neighbours = Neighbours::new(target);
             let root = Root::captured(folder.path());
             machine(folder.path(), 1_000, &names(1), 10);
             assert_eq!(neighbours.look(&root, 500), None, "nothing to count from");
@@ -170,7 +170,7 @@ mod tests {
     fn a_parent_that_reaps_a_child_has_had_no_more_than_all_had() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
-        let mut neighbours = Neighbours::of(TargetHere::Elsewhere);
+        let mut neighbours = Neighbours::new(LocalTarget::Elsewhere);
         machine(folder.path(), 1_000, &[(30, 1, "make", 1)], 0);
         assert_eq!(neighbours.look(&root, 500), None);
         machine(folder.path(), 1_093, &[(30, 1, "make", 7_000)], 0);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_looked_at() {
-        let mut neighbours = Neighbours::of(TargetHere::Elsewhere);
+        let mut neighbours = Neighbours::new(LocalTarget::Elsewhere);
         assert_eq!(neighbours.look(&Root::live(), 0), None);
         let look = neighbours.look(&Root::live(), 100).unwrap();
         assert!(look.programs.len() <= MOST_PROGRAMS && look.own_ms.is_some(), "{look:?}");

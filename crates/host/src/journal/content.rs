@@ -1,7 +1,9 @@
 //! What a journal holds, line by line.
 
-use linerate_record::journal::{Begin, Beside, By, Device, JOURNAL_SCHEMA, JournalLine, Undo, Watcher};
-use linerate_record::knob::{Change, SettingPlace};
+use linerate_record::journal::{
+    Begin, CoupledSetting, Device, JOURNAL_SCHEMA, JournalLine, RollbackOutcome, RolledBackBy, Watcher,
+};
+use linerate_record::knob::{Change, SettingId};
 
 /// What a journal holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +15,7 @@ pub struct JournalContent {
     /// What was made, in order.
     pub made: Vec<Made>,
     /// What was not, and why.
-    pub refused: Vec<(SettingPlace, String)>,
+    pub refused: Vec<(SettingId, String)>,
     /// Whether all changes were gone through.
     pub is_applied: bool,
     /// When it was confirmed, in milliseconds since 1970.
@@ -21,7 +23,7 @@ pub struct JournalContent {
     /// When somebody began to take it back, in milliseconds since 1970.
     pub undoing_ms: Option<u64>,
     /// Who took it back, when, and how many settings are left.
-    pub closed: Option<(By, u64, u32)>,
+    pub closed: Option<(RolledBackBy, u64, u32)>,
     /// Why it was taken back, by the first who said so.
     pub closed_why: Option<String>,
     /// When the last change was made, in milliseconds since 1970; absent where nothing was, or the journal is of an
@@ -46,13 +48,13 @@ pub struct Made {
     /// The inode of its network namespace.
     pub net: Option<u64>,
     /// What moves with it, before.
-    pub beside: Vec<Beside>,
+    pub coupled: Vec<CoupledSetting>,
     /// The devices that it and what moves with it are of.
     pub devices: Vec<Device>,
     /// What it was read back as, and what moved with it; `None` where that is not known to have happened.
-    pub became: Option<(String, Vec<Beside>)>,
+    pub became: Option<(String, Vec<CoupledSetting>)>,
     /// What came of taking it back, the last time.
-    pub undone: Option<Undo>,
+    pub rolled_back: Option<RollbackOutcome>,
 }
 
 impl JournalContent {
@@ -64,15 +66,15 @@ impl JournalContent {
 
     /// Whether somebody began to take it back, or a change that was made was tried to be.
     #[must_use]
-    pub fn is_being_undone(&self) -> bool {
-        let is_undone = |made: &Made| made.became.is_some() && made.undone.is_some();
+    pub fn is_rolling_back(&self) -> bool {
+        let is_undone = |made: &Made| made.became.is_some() && made.rolled_back.is_some();
         self.undoing_ms.is_some() || self.made.iter().any(is_undone)
     }
 
     /// How many settings were given up, since they were not there.
     #[must_use]
     pub fn given_up(&self) -> usize {
-        let is_gone = |made: &&Made| made.undone == Some(Undo::Gone);
+        let is_gone = |made: &&Made| made.rolled_back == Some(RollbackOutcome::Gone);
         if self.is_closed() { self.made.iter().filter(is_gone).count() } else { 0 }
     }
 
@@ -86,7 +88,7 @@ impl JournalContent {
     /// Whether it was confirmed, and somebody began to take it back and has not ended.
     #[must_use]
     pub fn is_kept_in_part(&self) -> bool {
-        self.is_kept() && self.is_being_undone()
+        self.is_kept() && self.is_rolling_back()
     }
 
     /// Whether its changes were confirmed and not taken back since.
@@ -98,7 +100,9 @@ impl JournalContent {
     /// Whether nothing is to be taken back: no change was announced, or each was put back at once.
     #[must_use]
     pub fn has_changed_nothing(&self) -> bool {
-        self.made.iter().all(|made| matches!(made.undone, Some(Undo::Restored | Undo::Already)))
+        self.made
+            .iter()
+            .all(|made| matches!(made.rolled_back, Some(RollbackOutcome::Restored | RollbackOutcome::Already)))
     }
 
     /// Whether it waits: neither confirmed nor taken back.
@@ -151,13 +155,13 @@ fn add(reported: &mut JournalContent, line: JournalLine) -> Result<(), String> {
             reported.watchers = by;
             reported.undoing_ms = reported.undoing_ms.or(undoing_ms);
         }
-        JournalLine::Intent { number, change, prior, net, beside, devices } => {
+        JournalLine::Intent { number, change, prior, net, coupled, devices } => {
             let change = *change;
-            reported.made.push(Made { number, change, prior, net, beside, devices, became: None, undone: None });
+            reported.made.push(Made { number, change, prior, net, coupled, devices, became: None, rolled_back: None });
         }
-        JournalLine::Made { number, value, beside, at_ms } => {
+        JournalLine::Made { number, value, coupled, at_ms } => {
             let index = known(&mut reported.made, number)?;
-            reported.made[index].became = Some((value, beside));
+            reported.made[index].became = Some((value, coupled));
             reported.made_ms = at_ms;
         }
         JournalLine::Refused { place, why, .. } => reported.refused.push((place, why)),
@@ -167,9 +171,9 @@ fn add(reported: &mut JournalContent, line: JournalLine) -> Result<(), String> {
             reported.extended.push((at_ms, deadline_since_boot_ms));
         }
         JournalLine::Confirmed { at_ms } => reported.confirmed_ms = Some(at_ms),
-        JournalLine::Undone { number, outcome } => {
+        JournalLine::RolledBack { number, outcome } => {
             let index = known(&mut reported.made, number)?;
-            reported.made[index].undone = Some(outcome);
+            reported.made[index].rolled_back = Some(outcome);
         }
         JournalLine::Closed { by, at_ms, left, why } => {
             reported.closed = Some((by, at_ms, left));

@@ -12,16 +12,16 @@
 //!
 //! Left out are loop, ram, zram, partitions, and what is made of other drives (`dm-*`, `md*`, `nbd*`), so that nothing
 //! counts twice; of an NVMe drive with several paths, the paths, where the drive itself is counted (Linux 6.2). Where
-//! it is known which devices the engine serves from ([`super::holding`]), the others are left out too: a drive with
+//! it is known which devices the engine serves from ([`super::engine_devices`]), the others are left out too: a drive with
 //! logs holds no request up. A loop device that it serves from is a drive then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::holding::DeviceNumber;
-use super::since::{each_s, grown, over_s, share_of_ms};
+use super::Reader;
+use super::counter_delta::{each_s, grown, over_s, share_of_ms};
+use super::engine_devices::DeviceNumber;
 use crate::disk::{BYTES_PER_SECTOR, is_drive, is_partition};
 use crate::lines::{LineFault, number, number_if_any, rows};
 use crate::root::{Parsed, Root, names};
@@ -58,7 +58,7 @@ pub(super) struct DriveCounters {
 
 /// Drives that the engine's devices were found to be made of.
 #[derive(Debug)]
-struct MadeOf {
+struct EngineDrives {
     found_ms: u64,
     engine: BTreeSet<DeviceNumber>,
     /// All devices that there were: numbers are given anew where one went and another came.
@@ -70,7 +70,7 @@ struct MadeOf {
 /// What was read last.
 #[derive(Debug, Default)]
 pub(super) struct DrivesRead {
-    made_of: Option<MadeOf>,
+    made_of: Option<EngineDrives>,
     then: Option<(u64, BTreeMap<String, DriveCounters>)>,
     /// Whether those of the last look are the engine's alone.
     pub(super) are_of_engine: bool,
@@ -79,7 +79,7 @@ pub(super) struct DrivesRead {
 }
 
 /// Looks at those on which the engine's devices are, and where these are not known, at all.
-pub(super) fn look(state: &mut DrivesRead, engine: Option<&BTreeSet<DeviceNumber>>, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut DrivesRead, engine: Option<&BTreeSet<DeviceNumber>>, at: &mut Reader<'_>) {
     let Some(devices) = at.parsed("proc/diskstats", parse_devices) else {
         *state = DrivesRead::default();
         return;
@@ -132,22 +132,22 @@ fn drives(devices: &[DriveCounters]) -> Vec<DriveCounters> {
 
 /// Drives of the engine, which are found anew each half minute, and where devices came or went.
 fn of_engine(
-    made_of: &mut Option<MadeOf>,
+    made_of: &mut Option<EngineDrives>,
     devices: &[DriveCounters],
     engine: &BTreeSet<DeviceNumber>,
-    at: &Looking<'_>,
+    at: &Reader<'_>,
 ) -> Option<Vec<DriveCounters>> {
-    let is_there = |known: &MadeOf| {
+    let is_there = |known: &EngineDrives| {
         let all = devices.iter().map(|device| (device.device, &device.name));
         known.devices.iter().map(|(number, name)| (*number, name)).eq(all)
     };
-    let stays = |known: &MadeOf| {
+    let stays = |known: &EngineDrives| {
         known.engine == *engine && at.now_ms < known.found_ms.saturating_add(MADE_OF_EACH_MS) && is_there(known)
     };
     if !made_of.as_ref().is_some_and(stays) {
         let names = serving(at.root, devices, engine).map(|kept| kept.into_iter().map(|drive| drive.name).collect());
         let all = devices.iter().map(|device| (device.device, device.name.clone())).collect();
-        *made_of = Some(MadeOf { found_ms: at.now_ms, engine: engine.clone(), devices: all, names });
+        *made_of = Some(EngineDrives { found_ms: at.now_ms, engine: engine.clone(), devices: all, names });
     }
     let names = made_of.as_ref()?.names.as_ref()?;
     Some(devices.iter().filter(|device| names.contains(&device.name)).cloned().collect())
@@ -369,17 +369,17 @@ mod tests {
             put(&root, "proc/diskstats", &[("8 0", "sda"), ("259 1", "nvme0n1"), ("7 3", "loop3")].map(line).concat());
             now_ms
         };
-        let told = |state: &mut super::super::LiveState, now_ms| {
+        let reported = |state: &mut super::super::LiveState, now_ms| {
             let look = super::super::look(&root, state, now_ms);
             let read = look.values.into_iter().filter(|value| value.of == ReadMeasure::DriveRead);
             read.map(|value| value.part).collect::<Vec<_>>()
         };
         engine(&root, 40, "minio", 700);
-        let begin = || super::super::begin(&root, &super::super::LiveAsked::default());
+        let begin = || super::super::begin(&root, &super::super::LiveRequest::default());
         let mut of_all = begin();
-        told(&mut of_all, drives_of(0, 1));
+        reported(&mut of_all, drives_of(0, 1));
         assert_eq!(
-            (told(&mut of_all, drives_of(1_000, 2)), of_all.has_own_drives()),
+            (reported(&mut of_all, drives_of(1_000, 2)), of_all.has_own_drives()),
             (strings(&["sda", "nvme0n1"]), false)
         );
         put(&root, "proc/40/cmdline", "minio\0server\0/data{1...2}");
@@ -387,15 +387,15 @@ mod tests {
             ["1 2 8:0 / / rw - ext4 x rw", "1 2 259:1 / /data1 rw - xfs x rw", "1 2 7:3 / /data2 rw - xfs x rw"];
         put(&root, "proc/40/mountinfo", &mounts.join("\n"));
         let mut of_engine = begin();
-        told(&mut of_engine, drives_of(0, 1));
+        reported(&mut of_engine, drives_of(0, 1));
         let expected = (strings(&["nvme0n1", "loop3"]), true);
-        assert_eq!((told(&mut of_engine, drives_of(1_000, 2)), of_engine.has_own_drives()), expected);
+        assert_eq!((reported(&mut of_engine, drives_of(1_000, 2)), of_engine.has_own_drives()), expected);
         // It ended, and comes back: its drives are the same.
         std::fs::remove_dir_all(folder.path().join("proc/40")).unwrap();
         for s in [40, 80] {
-            told(&mut of_engine, drives_of(s * 1_000, 3));
+            reported(&mut of_engine, drives_of(s * 1_000, 3));
         }
-        assert_eq!((told(&mut of_engine, drives_of(81_000, 4)), of_engine.has_own_drives()), expected);
+        assert_eq!((reported(&mut of_engine, drives_of(81_000, 4)), of_engine.has_own_drives()), expected);
     }
 
     fn strings(all: &[&str]) -> Vec<String> {
@@ -428,17 +428,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
         let mut state = DrivesRead::default();
-        let mut of = |now_ms, drives: &[(&str, u64)]| {
+        let mut values_at = |now_ms, drives: &[(&str, u64)]| {
             let line = |(name, sectors): &(&str, u64)| format!("8 0 {name} 1 0 {sectors} 1 1 0 0 1 0 1 1\n");
             put(&root, "proc/diskstats", &drives.iter().map(line).collect::<String>());
             let found = values(&root, now_ms, |at| look(&mut state, None, at));
             let read = found.into_iter().filter(|(of, _, _)| *of == ReadMeasure::DriveRead);
             read.map(|(_, part, value)| (part, value)).collect::<Vec<_>>()
         };
-        assert_eq!(of(0, &[("sda", 10)]), []);
-        assert_eq!(of(1_000, &[("sda", 12), ("sdb", 9_000)]), [("sda".to_owned(), 1024.0)]);
-        assert_eq!(of(2_000, &[("sdb", 9_001)]), [("sdb".to_owned(), 512.0)]);
-        assert_eq!(of(3_000, &[("sda", 4), ("sdb", 3)]), [], "one is new again, the other another of its name");
+        assert_eq!(values_at(0, &[("sda", 10)]), []);
+        assert_eq!(values_at(1_000, &[("sda", 12), ("sdb", 9_000)]), [("sda".to_owned(), 1024.0)]);
+        assert_eq!(values_at(2_000, &[("sdb", 9_001)]), [("sdb".to_owned(), 512.0)]);
+        assert_eq!(values_at(3_000, &[("sda", 4), ("sdb", 3)]), [], "one is new again, the other another of its name");
     }
 
     #[test]

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
+use super::Reader;
+use super::counter_delta::{grown, over_s};
 use super::engines::{Engines, has_ended};
-use super::since::{grown, over_s};
 use crate::fingerprint::{Periods, parse_periods};
 use crate::process::process_stat;
 use crate::root::text;
@@ -34,7 +34,7 @@ type Ticks = BTreeMap<(u32, u64), u64>;
 /// Of cgroups by their folders.
 type PeriodsOf = BTreeMap<String, Periods>;
 
-pub(super) fn look(state: &mut EngineCounters, engines: &mut Engines, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut EngineCounters, engines: &mut Engines, at: &mut Reader<'_>) {
     let mut ticks = BTreeMap::new();
     let mut is_whole = true;
     for engine in &engines.all {

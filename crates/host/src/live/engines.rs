@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::aside::Aside;
-use super::holding::{DeviceNumber, devices};
-use super::{Looking, PartName, plain};
+use super::background::BackgroundRead;
+use super::engine_devices::{DeviceNumber, devices};
+use super::{PartName, Reader, plain};
 use crate::fingerprint::{cpu_cgroups, parse_periods};
 use crate::process::process_stat;
-use crate::root::{Pass, Root, Unreadable, note, text};
+use crate::root::{ReadPass, Root, Unreadable, note, text};
 use crate::snapshot::{engine_pids, program};
 
 pub(super) const FIND_LEAST_MS: u64 = 30_000;
@@ -48,24 +48,24 @@ struct Found {
 #[derive(Debug, Default)]
 pub(super) struct Engines {
     /// Those that were named; none where they are found.
-    asked: Vec<u32>,
+    requested: Vec<u32>,
     pub(super) all: Vec<EngineHere>,
     pub(super) quotas: Vec<Quota>,
     /// What they serve from; none where that is not known of each.
     pub(super) devices: Option<BTreeSet<DeviceNumber>>,
-    aside: Aside<Found>,
+    aside: BackgroundRead<Found>,
     unreadable: Vec<Unreadable>,
 }
 
-pub(super) fn begin(root: &Root, asked: &[u32]) -> Engines {
-    let Found { engines, quotas, devices, unreadable } = find(root, asked);
-    Engines { asked: asked.to_vec(), all: engines, quotas, devices, unreadable, ..Engines::default() }
+pub(super) fn begin(root: &Root, requested: &[u32]) -> Engines {
+    let Found { engines, quotas, devices, unreadable } = find(root, requested);
+    Engines { requested: requested.to_vec(), all: engines, quotas, devices, unreadable, ..Engines::default() }
 }
 
-pub(super) fn look(state: &mut Engines, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut Engines, at: &mut Reader<'_>) {
     at.pass.unreadable.append(&mut state.unreadable);
-    let asked = state.asked.clone();
-    if let Some(found) = state.aside.turn(at.root, (at.now_ms, FIND_LEAST_MS), move |root| find(root, &asked)) {
+    let requested = state.requested.clone();
+    if let Some(found) = state.aside.turn(at.root, (at.now_ms, FIND_LEAST_MS), move |root| find(root, &requested)) {
         // One that is started again serves from the same drives.
         if !found.engines.is_empty() {
             state.devices = found.devices;
@@ -73,8 +73,8 @@ pub(super) fn look(state: &mut Engines, at: &mut Looking<'_>) {
         (state.all, state.quotas) = (found.engines, found.quotas);
         at.pass.unreadable.extend(found.unreadable);
     }
-    let of = |quota: &Quota| PartName { part: quota.part.clone(), name: quota.folder.clone() };
-    at.names.extend(state.quotas.iter().map(of));
+    let quota_name = |quota: &Quota| PartName { part: quota.part.clone(), name: quota.folder.clone() };
+    at.names.extend(state.quotas.iter().map(quota_name));
 }
 
 /// Some process is not there any more.
@@ -82,17 +82,17 @@ pub(super) fn has_ended(state: &mut Engines, now_ms: u64) {
     state.aside.hasten(now_ms.saturating_add(SOON_MS));
 }
 
-fn find(root: &Root, asked: &[u32]) -> Found {
-    let mut pass = Pass::default();
+fn find(root: &Root, requested: &[u32]) -> Found {
+    let mut pass = ReadPass::default();
     let mut found = Found::default();
-    for pid in engine_pids(root, asked, &mut pass) {
+    for pid in engine_pids(root, requested, &mut pass) {
         let stat = process_stat(root, &pid.to_string(), &mut pass.bytes);
         match (stat, program(root, pid, &mut pass)) {
             (Ok(stat), Some(program)) if found.engines.len() < MOST => {
                 found.engines.push(EngineHere { pid, started_ticks: stat.started_ticks, program: plain(&program) });
             }
             (Ok(_), Some(_)) => note(&mut pass, "proc", format!("the engine's processes beyond {MOST} are left out")),
-            (Err(error), _) if !asked.is_empty() => note(&mut pass, &format!("proc/{pid}/stat"), error.to_string()),
+            (Err(error), _) if !requested.is_empty() => note(&mut pass, &format!("proc/{pid}/stat"), error.to_string()),
             // One that ended meanwhile.
             _ => (),
         }
@@ -103,7 +103,7 @@ fn find(root: &Root, asked: &[u32]) -> Found {
 }
 
 /// The cgroups of engines and those above them, where they count periods of a quota.
-fn quotas(root: &Root, engines: &[EngineHere], pass: &mut Pass) -> Vec<Quota> {
+fn quotas(root: &Root, engines: &[EngineHere], pass: &mut ReadPass) -> Vec<Quota> {
     let mut parts = BTreeMap::new();
     let mut taken = BTreeSet::new();
     for engine in engines {
@@ -168,7 +168,7 @@ fn cgroup_name(folder: &str) -> Option<String> {
 }
 
 /// The name of a container of Kubernetes: the kubelet mounts a file into it that has the name in its path.
-fn container(root: &Root, pid: u32, pass: &mut Pass) -> Option<String> {
+fn container(root: &Root, pid: u32, pass: &mut ReadPass) -> Option<String> {
     parse_container(&text(root, &format!("proc/{pid}/mountinfo"), &mut pass.bytes).ok()?)
 }
 
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(parts(&begin(&root, &[])).len(), 4);
         let named = begin(&root, &[41, 99]);
         assert_eq!((named.all.len(), named.all[0].program.as_str()), (1, "bash"));
-        assert!(named.unreadable.iter().any(|told| told.path == "proc/99/stat"), "{:?}", named.unreadable);
+        assert!(named.unreadable.iter().any(|reported| reported.path == "proc/99/stat"), "{:?}", named.unreadable);
     }
 
     #[test]

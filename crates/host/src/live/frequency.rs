@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::aside::Aside;
+use super::Reader;
+use super::background::BackgroundRead;
 use crate::root::{Root, text};
 
 pub(super) const LEAST_MS: u64 = 5_000;
@@ -26,11 +26,11 @@ const BUSY: f64 = 0.5;
 /// What is being read.
 #[derive(Debug, Default)]
 pub(super) struct Frequency {
-    aside: Aside<Option<f64>>,
+    aside: BackgroundRead<Option<f64>>,
 }
 
 /// With how busy each core was since the look before.
-pub(super) fn look(state: &mut Frequency, busy: &[(u32, f64)], at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut Frequency, busy: &[(u32, f64)], at: &mut Reader<'_>) {
     let cores = busiest(busy);
     let found = match cores.is_empty() {
         true => state.aside.found(),
@@ -89,10 +89,11 @@ mod tests {
         assert_eq!((parse_khz("0"), parse_khz("-1"), parse_khz("")), (None, None, None));
 
         let mut state = Frequency::default();
-        let of = |busy: &[(u32, f64)], now_ms, state: &mut Frequency| values(&root, now_ms, |at| look(state, busy, at));
-        assert_eq!(of(&[(0, 0.1)], 0, &mut state), []);
-        assert_eq!(of(&[(0, 0.9)], 1_000, &mut state), [(ReadMeasure::CoreFrequency, String::new(), 0.5)]);
-        assert_eq!(of(&[(0, 0.9)], 2_000, &mut state), []);
-        assert_eq!(of(&[(1, 0.9)], 6_000, &mut state), [(ReadMeasure::CoreFrequency, String::new(), 0.75)]);
+        let values_at =
+            |busy: &[(u32, f64)], now_ms, state: &mut Frequency| values(&root, now_ms, |at| look(state, busy, at));
+        assert_eq!(values_at(&[(0, 0.1)], 0, &mut state), []);
+        assert_eq!(values_at(&[(0, 0.9)], 1_000, &mut state), [(ReadMeasure::CoreFrequency, String::new(), 0.5)]);
+        assert_eq!(values_at(&[(0, 0.9)], 2_000, &mut state), []);
+        assert_eq!(values_at(&[(1, 0.9)], 6_000, &mut state), [(ReadMeasure::CoreFrequency, String::new(), 0.75)]);
     }
 }

@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 use linerate_record::reading::NicCounters;
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::aside::Aside;
-use super::since::{each_s, over_s};
+use super::Reader;
+use super::background::BackgroundRead;
+use super::counter_delta::{each_s, over_s};
 use crate::nic::{parse_net_dev, valid_name};
 use crate::root::{Root, Unreadable, names, text};
 use crate::setting::{interface_kinds, interface_mbits_per_s};
@@ -32,7 +32,7 @@ pub(super) const SYS_LEAST_MS: u64 = 10_000;
 /// Interfaces of which values are told.
 pub(super) const MOST_LINKS: usize = 256;
 /// Interfaces of which `/sys` is asked what they are.
-const MOST_ASKED: usize = 1024;
+const MOST_REQUESTED: usize = 1024;
 
 /// Beginnings of names, as in the expressions for Prometheus (`linerate-prometheus`, `table.rs`).
 const CARRY_NOTHING: [&str; 18] = [
@@ -83,8 +83,8 @@ pub(super) struct LinkFacts {
 pub(super) struct LinksRead {
     then: Option<(u64, BTreeMap<String, NicCounters>)>,
     known: LinksKnown,
-    asked: Vec<String>,
-    aside: Aside<LinksKnown>,
+    requested: Vec<String>,
+    aside: BackgroundRead<LinksKnown>,
 }
 
 /// What interfaces are.
@@ -104,7 +104,7 @@ impl LinksRead {
     }
 }
 
-pub(super) fn look(state: &mut LinksRead, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut LinksRead, at: &mut Reader<'_>) {
     let path = at.network("dev");
     let Some(all) = at.parsed(&path, parse_net_dev) else {
         state.then = None;
@@ -131,11 +131,11 @@ pub(super) fn look(state: &mut LinksRead, at: &mut Looking<'_>) {
 }
 
 /// Asks what interfaces are, beside the looks.
-fn ask(state: &mut LinksRead, own: &[NicCounters], all: Vec<String>, at: &mut Looking<'_>) {
-    let names: Vec<String> = own.iter().take(MOST_ASKED).map(|link| link.name.clone()).collect();
-    if names != state.asked {
+fn ask(state: &mut LinksRead, own: &[NicCounters], all: Vec<String>, at: &mut Reader<'_>) {
+    let names: Vec<String> = own.iter().take(MOST_REQUESTED).map(|link| link.name.clone()).collect();
+    if names != state.requested {
         state.aside.hasten(at.now_ms);
-        state.asked.clone_from(&names);
+        state.requested.clone_from(&names);
     }
     let known = state.aside.turn(at.root, (at.now_ms, SYS_LEAST_MS), move |root| known(root, &names, all));
     if let Some(mut known) = known {
@@ -144,10 +144,10 @@ fn ask(state: &mut LinksRead, own: &[NicCounters], all: Vec<String>, at: &mut Lo
     }
 }
 
-fn known(root: &Root, asked: &[String], all: Vec<String>) -> LinksKnown {
+fn known(root: &Root, requested: &[String], all: Vec<String>) -> LinksKnown {
     if !root.is_live() || shows_this_namespace(root, all) {
-        let of = asked.iter().filter_map(|name| Some((name.clone(), facts(root, name)?)));
-        return LinksKnown { of: of.collect(), is_in_sys: true, unreadable: None };
+        let facts_by_name = requested.iter().filter_map(|name| Some((name.clone(), facts(root, name)?)));
+        return LinksKnown { of: facts_by_name.collect(), is_in_sys: true, unreadable: None };
     }
     let why = "it shows another network namespace, so that rings are not read";
     let unreadable = Some(Unreadable { path: "sys/class/net".to_owned(), reason: why.to_owned() });
@@ -164,8 +164,8 @@ fn known(root: &Root, asked: &[String], all: Vec<String>) -> LinksKnown {
         let speed = interface_mbits_per_s(name).ok().flatten().and_then(|speed| in_bytes(i64::from(speed)));
         Some(LinkFacts { kind, speed_bytes_per_s: speed, mtu_bytes: Some(*mtu) })
     };
-    let of = asked.iter().filter_map(|name| Some((name.clone(), facts(name)?)));
-    LinksKnown { of: of.collect(), is_in_sys: false, unreadable }
+    let facts_by_name = requested.iter().filter_map(|name| Some((name.clone(), facts(name)?)));
+    LinksKnown { of: facts_by_name.collect(), is_in_sys: false, unreadable }
 }
 
 /// Whether `/sys` lists the interfaces of this thread's namespace. That the thread is in the namespace of its process
@@ -219,7 +219,7 @@ fn carries_nothing(name: &str) -> bool {
 }
 
 /// Those that carry traffic of their own. What is left out is told.
-fn own(all: Vec<NicCounters>, at: &mut Looking<'_>) -> Vec<NicCounters> {
+fn own(all: Vec<NicCounters>, at: &mut Reader<'_>) -> Vec<NicCounters> {
     let (own, left): (Vec<_>, Vec<_>) = all.into_iter().partition(|link| !carries_nothing(&link.name));
     if !own.iter().any(has_carried) {
         return [own, left].concat();
@@ -235,7 +235,7 @@ fn has_carried(link: &NicCounters) -> bool {
 }
 
 /// Those of which values are told, ports first.
-fn keep(mut kept: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mut Looking<'_>) -> Vec<NicCounters> {
+fn keep(mut kept: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mut Reader<'_>) -> Vec<NicCounters> {
     let kind = |name: &str| facts.get(name).copied().unwrap_or_default().kind;
     // What is neither hardware nor made of it, and has never carried anything, tells nothing.
     kept.retain(|link| kind(&link.name) != LinkKind::Other || has_carried(link));
@@ -249,7 +249,7 @@ fn keep(mut kept: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mu
 
 /// None of an interface that counts anew.
 fn between(then: &NicCounters, now: &NicCounters, over_s: f64) -> Option<[(ReadMeasure, f64); 5]> {
-    let rate = |of: fn(&NicCounters) -> u64| each_s(of(then), of(now), over_s);
+    let rate = |extract: fn(&NicCounters) -> u64| each_s(extract(then), extract(now), over_s);
     rate(|link| link.rx_packets)?;
     rate(|link| link.tx_packets)?;
     Some([
@@ -305,19 +305,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
         let mut state = LinksRead::default();
-        let mut of = |now_ms, lines: &[String]| {
+        let mut values_at = |now_ms, lines: &[String]| {
             put(&root, "proc/net/dev", &lines.concat());
             let found = looked(&root, now_ms, |at| look(&mut state, at));
             parts(&found.values, ReadMeasure::LinkReceived)
         };
         let eth0 = |received| line("eth0", received, 7);
-        assert_eq!(of(0, &[eth0(1_000)]), []);
-        assert_eq!(of(1_000, &[eth0(3_000), line("eth1", 9_000, 9)]), [("eth0".to_owned(), 2_000.0)]);
-        assert_eq!(of(2_000, &[line("eth1", 9_500, 9)]), [("eth1".to_owned(), 500.0)]);
-        assert_eq!(of(3_000, &[eth0(9_000), line("eth1", 9_500, 9)]), [("eth1".to_owned(), 0.0)]);
+        assert_eq!(values_at(0, &[eth0(1_000)]), []);
+        assert_eq!(values_at(1_000, &[eth0(3_000), line("eth1", 9_000, 9)]), [("eth0".to_owned(), 2_000.0)]);
+        assert_eq!(values_at(2_000, &[line("eth1", 9_500, 9)]), [("eth1".to_owned(), 500.0)]);
+        assert_eq!(values_at(3_000, &[eth0(9_000), line("eth1", 9_500, 9)]), [("eth1".to_owned(), 0.0)]);
         // More was received by what has the name now, and less was sent.
-        assert_eq!(of(4_000, &[line("eth0", 99_000, 6), line("eth1", 9_400, 9)]), []);
-        assert_eq!(of(4_000, &[line("eth0", 99_100, 6), line("eth1", 9_500, 9)]), [], "no time has passed");
+        assert_eq!(values_at(4_000, &[line("eth0", 99_000, 6), line("eth1", 9_400, 9)]), []);
+        assert_eq!(values_at(4_000, &[line("eth0", 99_100, 6), line("eth1", 9_500, 9)]), [], "no time has passed");
     }
 
     #[test]

@@ -9,8 +9,8 @@
 
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::since::{over_s, share_of_ms};
+use super::Reader;
+use super::counter_delta::{over_s, share_of_ms};
 use crate::pressure::total_us;
 
 const FILES: [(&str, ReadMeasure); 3] = [
@@ -25,7 +25,7 @@ pub(super) struct Pressures {
     then: Option<(u64, [Option<u64>; 3])>,
 }
 
-pub(super) fn look(state: &mut Pressures, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut Pressures, at: &mut Reader<'_>) {
     let now = FILES.map(|(path, _)| total_us(at.root, path, at.pass));
     let Some((then_ms, then)) = state.then.replace((at.now_ms, now)) else { return };
     let Some(over_s) = over_s(then_ms, at.now_ms) else { return };

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use linerate_record::reading::CpuTimes;
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::since::{grown, over_s};
+use super::Reader;
+use super::counter_delta::{grown, over_s};
 use crate::cpu::parse_stat;
 
 /// Idle times are estimates of other cores, and shrink by a little now and then; by more, the core was off meanwhile
@@ -39,7 +39,7 @@ struct CoresBetween {
     each: Vec<(u32, f64)>,
 }
 
-pub(super) fn look(state: &mut Processors, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut Processors, at: &mut Reader<'_>) {
     state.busy.clear();
     let Some(now) = at.parsed("proc/stat", parse_stat).filter(|now| !now.is_empty()) else {
         state.then = None;

@@ -17,12 +17,12 @@
 //! all connections, chooses by port there, and holds the lock of each chosen socket for a moment. [`due_ms`] says when
 //! the next is due, so that all looks so far have taken at most 1 % of a core by then.
 
-mod dump;
 mod engine;
-mod median;
+mod median_sketch;
 mod message;
+mod netlink_dump;
 mod request;
-mod sums;
+mod totals;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,16 +32,16 @@ use linerate_record::tcp_info::WATCHED_FIELDS;
 use rustix::net::AddressFamily;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::root::{Pass, Root, Unreadable};
-use dump::{DumpEnd, SockDiag};
-use sums::Sums;
+use crate::root::{ReadPass, Root, Unreadable};
+use netlink_dump::{DumpEnd, SockDiag};
+use totals::SocketTotals;
 
 /// The share of a core that looks may take, in thousandths.
 const PER_MILLE_MAX: u64 = 10;
 
 /// What of a machine's sockets is looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SocketsAsked {
+pub struct SocketsRequest {
     /// The engine's ports; where there are none, those at which its processes listen.
     pub ports: Vec<PortRange>,
     /// The engine's processes; where there are none, those of this machine that are found by their names.
@@ -52,10 +52,10 @@ pub struct SocketsAsked {
 #[derive(Debug)]
 pub struct SocketWatch {
     spaces: Vec<SockDiag>,
-    sums: Sums,
+    sums: SocketTotals,
     took_us: u64,
     /// What was told to be unreadable.
-    told: BTreeSet<(String, String)>,
+    reported: BTreeSet<(String, String)>,
     ports: Vec<PortRange>,
     looks: u32,
     /// When the first look was taken.
@@ -76,20 +76,20 @@ pub struct SocketLook {
 /// Finds the engine's processes, their network namespaces and their ports, and opens what looks need. The first look
 /// is not taken yet.
 #[must_use]
-pub fn begin(root: &Root, asked: &SocketsAsked) -> (SocketWatch, Vec<Unreadable>) {
-    let mut pass = Pass::default();
+pub fn begin(root: &Root, requested: &SocketsRequest) -> (SocketWatch, Vec<Unreadable>) {
+    let mut pass = ReadPass::default();
     let found = if root.is_live() {
-        engine::spaces(root, &asked.pids, &request::joined(&asked.ports), &mut pass)
+        engine::spaces(root, &requested.pids, &request::joined(&requested.ports), &mut pass)
     } else {
         crate::root::note(&mut pass, "sock_diag", "a capture has no sockets");
         engine::Spaces { opened: Vec::new(), ports: Vec::new() }
     };
-    let sums = Sums::of(found.ports.clone(), found.opened.len());
+    let sums = SocketTotals::new(found.ports.clone(), found.opened.len());
     let watch = SocketWatch {
         spaces: found.opened,
         sums,
         took_us: 0,
-        told: BTreeSet::new(),
+        reported: BTreeSet::new(),
         ports: found.ports,
         looks: 0,
         first_ms: 0,
@@ -112,7 +112,7 @@ pub fn look(watch: &mut SocketWatch, now_ms: u64) -> SocketLook {
         watch.sums.end_space(space, is_whole);
     }
     watch.looks = watch.looks.saturating_add(1);
-    unreadable.retain(|one| watch.told.insert((one.path.clone(), one.reason.clone())));
+    unreadable.retain(|one| watch.reported.insert((one.path.clone(), one.reason.clone())));
     let took_us = processor_us().saturating_sub(began_us);
     watch.took_us += took_us;
     SocketLook { took_us, sockets: watch.sums.end_look(), unreadable }
@@ -127,14 +127,14 @@ pub fn end(watch: SocketWatch) -> SocketsSeen {
 /// When the next look is due, behind one at an instant, of looks that are asked for at an interval: later than that
 /// where all looks so far would have taken more than 1 % of a core by then.
 #[must_use]
-pub fn due_ms(watch: &SocketWatch, now_ms: u64, asked_ms: u64) -> u64 {
-    due_behind(watch.first_ms, watch.took_us, now_ms, asked_ms)
+pub fn due_ms(watch: &SocketWatch, now_ms: u64, requested_ms: u64) -> u64 {
+    due_behind(watch.first_ms, watch.took_us, now_ms, requested_ms)
 }
 
-fn due_behind(first_ms: u64, took_us: u64, now_ms: u64, asked_ms: u64) -> u64 {
+fn due_behind(first_ms: u64, took_us: u64, now_ms: u64, requested_ms: u64) -> u64 {
     // Microseconds over thousandths are milliseconds.
     let paid_for_ms = first_ms.saturating_add(took_us.div_ceil(PER_MILLE_MAX));
-    paid_for_ms.max(now_ms.saturating_add(asked_ms))
+    paid_for_ms.max(now_ms.saturating_add(requested_ms))
 }
 
 /// Whether it was read whole.

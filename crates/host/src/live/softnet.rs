@@ -9,18 +9,18 @@
 
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::since::{each_s, over_s};
+use super::Reader;
+use super::counter_delta::{each_s, over_s};
 use crate::lines::{LineFault, some_rows};
 use crate::root::Parsed;
 
 /// What was read last, a number an online processor.
 #[derive(Debug, Default)]
-pub(super) struct Backlogs {
+pub(super) struct SoftnetDrops {
     then: Option<(u64, Vec<u64>)>,
 }
 
-pub(super) fn look(state: &mut Backlogs, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut SoftnetDrops, at: &mut Reader<'_>) {
     let path = at.network("softnet_stat");
     let now = at.parsed_wholly(&path, parse_softnet).map(|now| (at.now_ms, now));
     let then = std::mem::replace(&mut state.then, now);

@@ -9,17 +9,17 @@
 use linerate_record::reading::TcpCounters;
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::since::grown;
+use super::Reader;
+use super::counter_delta::grown;
 use crate::tcp::parse_snmp;
 
 /// What was read last.
 #[derive(Debug, Default)]
-pub(super) struct Segments {
+pub(super) struct TcpSegments {
     then: Option<(u64, TcpCounters)>,
 }
 
-pub(super) fn look(state: &mut Segments, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut TcpSegments, at: &mut Reader<'_>) {
     let path = at.network("snmp");
     let now = at.parsed_wholly(&path, parse_snmp).map(|now| (at.now_ms, now));
     let then = std::mem::replace(&mut state.then, now);
@@ -39,14 +39,14 @@ mod tests {
 
     #[test]
     fn what_was_sent_again_is_a_share_of_what_was_sent() {
-        let of = |out_segments, retransmitted_segments| TcpCounters { out_segments, retransmitted_segments };
+        let counters = |out_segments, retransmitted_segments| TcpCounters { out_segments, retransmitted_segments };
         for (then, now, expected) in [
-            (of(100, 5), of(300, 15), Some(0.05)),
-            (of(100, 5), of(300, 5), Some(0.0)),
-            (of(100, 5), of(100, 6), None),
-            (of(100, 5), of(99, 6), None),
-            (of(100, 5), of(300, 4), None),
-            (of(0, 0), of(1, u64::MAX), Some(1.0)),
+            (counters(100, 5), counters(300, 15), Some(0.05)),
+            (counters(100, 5), counters(300, 5), Some(0.0)),
+            (counters(100, 5), counters(100, 6), None),
+            (counters(100, 5), counters(99, 6), None),
+            (counters(100, 5), counters(300, 4), None),
+            (counters(0, 0), counters(1, u64::MAX), Some(1.0)),
         ] {
             assert_eq!(share(then, now), expected, "{then:?} {now:?}");
         }

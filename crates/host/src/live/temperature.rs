@@ -10,8 +10,8 @@
 
 use linerate_record::readings::ReadMeasure;
 
-use super::Looking;
-use super::aside::Aside;
+use super::Reader;
+use super::background::BackgroundRead;
 use super::drives::head_of_path;
 use crate::root::{Root, names, text};
 
@@ -20,12 +20,12 @@ const MOST_SENSORS: usize = 256;
 
 /// What is being read.
 #[derive(Debug, Default)]
-pub(super) struct Heat {
-    aside: Aside<Vec<(String, f64)>>,
+pub(super) struct DriveTemperatures {
+    aside: BackgroundRead<Vec<(String, f64)>>,
 }
 
 /// Of those drives that were told.
-pub(super) fn look(state: &mut Heat, drives: &[String], at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut DriveTemperatures, drives: &[String], at: &mut Reader<'_>) {
     let found = state.aside.turn(at.root, (at.now_ms, LEAST_MS), temperatures);
     for (drive, celsius) in found.into_iter().flatten().filter(|(drive, _)| drives.contains(drive)) {
         at.tell(ReadMeasure::DriveTemperature, &drive, celsius);
@@ -97,8 +97,8 @@ mod tests {
         let expected = expected.map(|(drive, celsius)| (drive.to_owned(), celsius));
         assert_eq!(temperatures(&root), expected);
         let drives = ["nvme0n1".to_owned(), "nvme2n1".to_owned(), "sda".to_owned()];
-        let mut state = Heat::default();
-        let mut of = |now_ms| values(&root, now_ms, |at| look(&mut state, &drives, at)).len();
-        assert_eq!([of(0), of(1_000), of(10_000)], [2, 0, 2]);
+        let mut state = DriveTemperatures::default();
+        let mut reading_count = |now_ms| values(&root, now_ms, |at| look(&mut state, &drives, at)).len();
+        assert_eq!([reading_count(0), reading_count(1_000), reading_count(10_000)], [2, 0, 2]);
     }
 }

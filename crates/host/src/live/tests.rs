@@ -28,11 +28,11 @@ pub(super) fn engine(root: &Root, pid: u32, name: &str, ticks: u64) {
 }
 
 /// What one reading gives.
-pub(super) fn looked(root: &Root, now_ms: u64, reading: impl FnOnce(&mut Looking<'_>)) -> LiveLook {
-    let mut pass = Pass::default();
-    let mut at = Looking::of(root, now_ms, &mut pass);
+pub(super) fn looked(root: &Root, now_ms: u64, reading: impl FnOnce(&mut Reader<'_>)) -> LiveLook {
+    let mut pass = ReadPass::default();
+    let mut at = Reader::new(root, now_ms, &mut pass);
     reading(&mut at);
-    let Looking { values, remarks, names, .. } = at;
+    let Reader { values, remarks, names, .. } = at;
     LiveLook { values, unreadable: pass.unreadable, remarks, names }
 }
 
@@ -40,13 +40,13 @@ pub(super) fn looked(root: &Root, now_ms: u64, reading: impl FnOnce(&mut Looking
 pub(super) fn values(
     root: &Root,
     now_ms: u64,
-    reading: impl FnOnce(&mut Looking<'_>),
+    reading: impl FnOnce(&mut Reader<'_>),
 ) -> Vec<(ReadMeasure, String, f64)> {
     let found = looked(root, now_ms, reading).values;
     found.into_iter().map(|ReadValue { of, part, value }| (of, part, value)).collect()
 }
 
-fn of(look: &LiveLook, of: ReadMeasure) -> impl Iterator<Item = &ReadValue> {
+fn values_of_measure(look: &LiveLook, of: ReadMeasure) -> impl Iterator<Item = &ReadValue> {
     look.values.iter().filter(move |value| value.of == of)
 }
 
@@ -71,7 +71,7 @@ fn stat_of_this_machine() -> (Vec<f64>, usize) {
 fn timed_this_machine_is_looked_at_twice_and_what_is_told_of_it_can_be() {
     let root = Root::live();
     let pid = std::process::id();
-    let mut state = begin(&root, &LiveAsked { engine_pids: vec![pid], ..LiveAsked::default() });
+    let mut state = begin(&root, &LiveRequest { engine_pids: vec![pid], ..LiveRequest::default() });
     let (before, _) = stat_of_this_machine();
     let (began, had) = (Instant::now(), process_time());
     let first = look(&root, &mut state, since_boot_ms());
@@ -80,18 +80,21 @@ fn timed_this_machine_is_looked_at_twice_and_what_is_told_of_it_can_be() {
     }
     let second = look(&root, &mut state, since_boot_ms());
     let (over_s, (after, cores)) = (began.elapsed().as_secs_f64(), stat_of_this_machine());
-    assert!(of(&first, ReadMeasure::CoresBusy).next().is_none() && of(&first, ReadMeasure::Cores).next().is_some());
-    let one = |measure| of(&second, measure).next().map(|value| value.value);
+    assert!(
+        values_of_measure(&first, ReadMeasure::CoresBusy).next().is_none()
+            && values_of_measure(&first, ReadMeasure::Cores).next().is_some()
+    );
+    let one = |measure| values_of_measure(&second, measure).next().map(|value| value.value);
     let busy: f64 =
         [0, 1, 2, 5, 6].map(|state: usize| after[state] - before[state]).iter().sum::<f64>() / 100.0 / over_s;
-    let told = one(ReadMeasure::CoresBusy).unwrap();
-    assert!((told - busy).abs() < 0.15 * cores as f64, "{told} of {busy}");
+    let reported = one(ReadMeasure::CoresBusy).unwrap();
+    assert!((reported - busy).abs() < 0.15 * cores as f64, "{reported} of {busy}");
     assert_eq!(one(ReadMeasure::Cores), Some(cores as f64));
     let own = process_time().saturating_sub(had).as_secs_f64() / over_s;
-    let told_own = one(ReadMeasure::EngineCores).unwrap();
-    assert!((told_own - own).abs() < 0.1, "{told_own} of {own}");
+    let reported_own = one(ReadMeasure::EngineCores).unwrap();
+    assert!((reported_own - own).abs() < 0.1, "{reported_own} of {own}");
     let busiest = one(ReadMeasure::BusiestCore).unwrap();
-    assert!((told / cores as f64 - 0.1..=1.0).contains(&busiest), "{busiest} with {told} busy");
+    assert!((reported / cores as f64 - 0.1..=1.0).contains(&busiest), "{busiest} with {reported} busy");
     assert!((0.0..1.0).contains(&one(ReadMeasure::MemoryAvailable).unwrap()));
     let names: BTreeSet<&str> = second.values.iter().map(|value| value.part.as_str()).collect();
     assert!(!names.iter().any(|name| name.starts_with("loop") || name.starts_with("zram")), "{names:?}");
@@ -115,7 +118,7 @@ fn what_cannot_be_read_is_told_once_and_the_rest_goes_on() {
     let root = Root::captured(folder.path());
     put(&root, "proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 600 kB\nCached: 300 kB\nDirty: 2 kB\n");
     put(&root, "proc/sys/kernel/hostname", "store-17\n");
-    let mut state = begin(&root, &LiveAsked::default());
+    let mut state = begin(&root, &LiveRequest::default());
     let first = look(&root, &mut state, 0);
     assert_eq!(first.values, [ReadValue { of: ReadMeasure::MemoryAvailable, part: String::new(), value: 0.6 }]);
     let paths: Vec<&str> = first.unreadable.iter().map(|fault| fault.path.as_str()).collect();
@@ -193,8 +196,8 @@ fn counters(root: &Root, look: u64) {
     let drives: String = (0..DRIVES)
         .map(|drive| {
             let n = look * 1_000;
-            let of = |name: String| format!(" 259 0 {name} {n} 0 {n} {n} {n} 0 {n} {n} 3 {n} {n} 0 0 0 0 0 0\n");
-            [of(format!("nvme{drive}n1")), of(format!("nvme{drive}n1p1"))].concat()
+            let disk_line = |name: String| format!(" 259 0 {name} {n} 0 {n} {n} {n} 0 {n} {n} 3 {n} {n} 0 0 0 0 0 0\n");
+            [disk_line(format!("nvme{drive}n1")), disk_line(format!("nvme{drive}n1p1"))].concat()
         })
         .collect();
     put(root, "proc/diskstats", &drives);
@@ -229,7 +232,7 @@ fn a_large_machine_is_read_whole_within_little_time_and_every_measure_of_it_is_t
     let root = Root::captured(folder.path());
     standing(&root);
     counters(&root, 1);
-    let mut state = begin(&root, &LiveAsked::default());
+    let mut state = begin(&root, &LiveRequest::default());
     let mut seen = BTreeSet::new();
     let mut most = 0;
     let (mut least_each, mut least_all) = (Duration::MAX, Duration::MAX);

@@ -15,11 +15,11 @@ use std::time::Instant;
 use linerate_record::readings::ReadMeasure;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::aside::Aside;
+use super::background::BackgroundRead;
+use super::counter_delta::{grown, over_s};
 use super::engine::TICKS_PER_S;
 use super::engines::EngineHere;
-use super::since::{grown, over_s};
-use super::{Looking, plain};
+use super::{Reader, plain};
 use crate::process::process_stat;
 use crate::root::{Root, names};
 
@@ -53,10 +53,10 @@ struct Round {
 #[derive(Debug, Default)]
 pub(super) struct BusiestThreads {
     then: Threads,
-    aside: Aside<Round>,
+    aside: BackgroundRead<Round>,
 }
 
-pub(super) fn look(state: &mut BusiestThreads, engines: &[EngineHere], at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut BusiestThreads, engines: &[EngineHere], at: &mut Reader<'_>) {
     // Before the next begins, which this one may put off.
     if let Some(round) = state.aside.found() {
         take(state, round, at);
@@ -70,7 +70,7 @@ pub(super) fn look(state: &mut BusiestThreads, engines: &[EngineHere], at: &mut 
     }
 }
 
-fn take(state: &mut BusiestThreads, round: Round, at: &mut Looking<'_>) {
+fn take(state: &mut BusiestThreads, round: Round, at: &mut Reader<'_>) {
     state.aside.put_off(round.began_ms.saturating_add(round.cost_ms.saturating_mul(PAUSE_PER_COST)));
     if round.left_out > 0 {
         at.remark(format!("threads of the engine beyond {MOST_THREADS} are left out"));
@@ -139,8 +139,8 @@ mod tests {
     use super::*;
 
     fn engines() -> Vec<EngineHere> {
-        let of = |pid, program: &str| EngineHere { pid, started_ticks: 1, program: program.to_owned() };
-        vec![of(40, "radosgw"), of(50, "ceph-osd"), of(60, "ceph-osd")]
+        let engine = |pid, program: &str| EngineHere { pid, started_ticks: 1, program: program.to_owned() };
+        vec![engine(40, "radosgw"), engine(50, "ceph-osd"), engine(60, "ceph-osd")]
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
             put(&root, &format!("proc/{pid}/task/{id}/stat"), &stat(id, name, ticks, 7));
         };
         let mut state = BusiestThreads::default();
-        let mut of = |now_ms| {
+        let mut values_at = |now_ms| {
             let found = values(&root, now_ms, |at| look(&mut state, &engines(), at));
             found.into_iter().map(|(_, part, value)| (part, value)).collect::<Vec<_>>()
         };
@@ -160,18 +160,18 @@ mod tests {
         }
         thread(50, 50, "msgr-worker-0", 100);
         thread(60, 60, "msgr-worker-1", 100);
-        assert_eq!(of(0), []);
+        assert_eq!(values_at(0), []);
         thread(40, 40, "radosgw", 120);
         thread(40, 41, "(a)\u{1b}b", 290);
         thread(50, 50, "msgr-worker-0", 110);
         thread(60, 60, "msgr-worker-1", 150);
         thread(60, 61, "new", 900);
-        assert_eq!(of(1_000), []);
-        let found = of(2_000);
+        assert_eq!(values_at(1_000), []);
+        let found = values_at(2_000);
         assert_eq!(found, [("radosgw/(a)?b".to_owned(), 0.95), ("ceph-osd/msgr-worker-1".to_owned(), 0.25)]);
         thread(60, 60, "msgr-worker-1", 3);
         thread(50, 50, "msgr-worker-0", 3);
-        assert_eq!(of(4_000), [("radosgw/radosgw".to_owned(), 0.0), ("ceph-osd/new".to_owned(), 0.0)]);
+        assert_eq!(values_at(4_000), [("radosgw/radosgw".to_owned(), 0.0), ("ceph-osd/new".to_owned(), 0.0)]);
     }
 
     #[test]

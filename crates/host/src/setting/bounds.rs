@@ -3,7 +3,7 @@
 use linerate_record::knob::Locator;
 use rustix::time::{ClockId, clock_getres};
 
-use super::built::Built;
+use super::kernel_build::KernelBuild;
 use crate::root::{Root, text};
 
 /// Pages of a huge page that may be empty.
@@ -16,7 +16,7 @@ const PAGE_BYTES_MIN: u64 = 4096;
 const TICKS_PER_S: std::ops::RangeInclusive<i128> = 24..=1200;
 
 /// The most that a setting can be; `None` where nothing of this machine bounds it.
-pub(super) fn most(built: &Built<'_>, locator: &Locator) -> Option<i128> {
+pub(super) fn most(built: &KernelBuild<'_>, locator: &Locator) -> Option<i128> {
     match locator {
         Locator::Sysfs { path } if *path == EMPTY_PAGES => empty_pages(built.root),
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds are kept as an `int` of ticks.
@@ -41,7 +41,7 @@ fn empty_pages(root: &Root) -> Option<i128> {
 
 /// By the kernel's configuration, or else by the resolution of its coarse clock, which is a tick
 /// (`kernel/time/posix-timers.c: posix_get_coarse_res`).
-fn ticks_per_s(built: &Built<'_>) -> Option<i128> {
+fn ticks_per_s(built: &KernelBuild<'_>) -> Option<i128> {
     let configured = || built.value("CONFIG_HZ")?.parse().ok();
     let of_clock = || {
         let tick = clock_getres(ClockId::MonotonicCoarse);
@@ -53,7 +53,7 @@ fn ticks_per_s(built: &Built<'_>) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::built::tests::{packed, write};
+    use super::super::kernel_build::tests::{packed, write};
     use super::*;
 
     #[test]
@@ -61,10 +61,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
         let none = Locator::Sysfs { path: EMPTY_PAGES };
-        assert_eq!(most(&Built::of(&root), &none), None);
+        assert_eq!(most(&KernelBuild::new(&root), &none), None);
         for (bytes, expected) in [("2097152\n", Some(511)), ("1048576\n", Some(255)), ("0\n", None), ("x\n", None)] {
             write(folder.path(), "sys/kernel/mm/transparent_hugepage/hpage_pmd_size", bytes.as_bytes());
-            assert_eq!(most(&Built::of(&root), &none), expected, "{bytes:?}");
+            assert_eq!(most(&KernelBuild::new(&root), &none), expected, "{bytes:?}");
         }
     }
 
@@ -72,16 +72,16 @@ mod tests {
     fn seconds_kept_as_ticks_are_bounded_by_how_many_ticks_there_are() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
-        let of = |name: &'static str| most(&Built::of(&root), &Locator::Sysctl { name });
-        assert_eq!(of("net.ipv4.tcp_fin_timeout"), None, "nobody says how many");
+        let most_for = |name: &'static str| most(&KernelBuild::new(&root), &Locator::Sysctl { name });
+        assert_eq!(most_for("net.ipv4.tcp_fin_timeout"), None, "nobody says how many");
         for (config, expected) in [("CONFIG_HZ=1000\n", Some(2_147_483)), ("CONFIG_HZ=250\n", Some(8_589_934))] {
             write(folder.path(), "proc/config.gz", &packed(&format!("CONFIG_HZ_PERIODIC=y\n{config}")));
             for name in ["net.ipv4.tcp_fin_timeout", "net.netfilter.nf_conntrack_tcp_timeout_established"] {
-                assert_eq!(of(name), expected, "{name} {config}");
+                assert_eq!(most_for(name), expected, "{name} {config}");
             }
-            assert_eq!(of("vm.swappiness"), None);
+            assert_eq!(most_for("vm.swappiness"), None);
         }
         write(folder.path(), "proc/config.gz", &packed("CONFIG_HZ=0\n"));
-        assert_eq!(of("net.ipv4.tcp_fin_timeout"), None);
+        assert_eq!(most_for("net.ipv4.tcp_fin_timeout"), None);
     }
 }

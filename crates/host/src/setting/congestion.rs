@@ -2,18 +2,21 @@
 
 use linerate_record::knob::Space;
 
-use super::built::Built;
-use super::space::within;
-use super::spot::{self, Spot};
+use super::kernel_build::KernelBuild;
+use super::namespace::within;
+use super::resolved_locator::{self, ResolvedLocator};
 
 /// The sysctl of the one that new connections take.
 pub(super) const NAME: &str = "net.ipv4.tcp_congestion_control";
 
 /// Refuses one that this kernel has neither loaded nor as a module, which it would load (`net/ipv4/tcp_cong.c:
 /// tcp_ca_find_autoload`). What is not told is for the kernel to refuse.
-pub(super) fn offered(built: &Built<'_>, space: &Space, name: &str) -> Result<(), String> {
-    let list = Spot::Sysctl("net/ipv4/tcp_available_congestion_control".to_owned());
-    let Ok((there, _)) = within(built.root, space, None, |inside| spot::read(inside, &list)) else { return Ok(()) };
+pub(super) fn offered(built: &KernelBuild<'_>, space: &Space, name: &str) -> Result<(), String> {
+    let list = ResolvedLocator::Sysctl("net/ipv4/tcp_available_congestion_control".to_owned());
+    let Ok((there, _)) = within(built.root, space, None, |in_namespace| resolved_locator::read(in_namespace, &list))
+    else {
+        return Ok(());
+    };
     let there: Vec<&str> = there.split_whitespace().collect();
     if there.is_empty() || there.contains(&name) || built.has_module(&format!("tcp_{name}")) {
         return Ok(());
@@ -41,7 +44,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         write("proc/sys/kernel/osrelease", "6.18.0\n");
-        let offered = |name: &str| offered(&Built::of(&root), &Space::Host, name);
+        let offered = |name: &str| offered(&KernelBuild::new(&root), &Space::Host, name);
         assert_eq!(offered("no-such"), Ok(()), "nobody says what there is");
         write("proc/sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n");
         assert_eq!(offered("cubic"), Ok(()));

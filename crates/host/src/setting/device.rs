@@ -6,12 +6,12 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use linerate_record::journal::{Address, Beside, Device, DeviceKind};
-use linerate_record::knob::{DeviceClass, Knob, Locator, SettingPlace};
+use linerate_record::journal::{CoupledSetting, Device, DeviceKind, RecordedLocator};
+use linerate_record::knob::{DeviceClass, Knob, Locator, SettingId};
 
 use super::file::{self, Links, names};
-use super::space::{Inside, own_sysfs};
-use super::spot::{self, Spot};
+use super::namespace::{InNamespace, own_sysfs};
+use super::resolved_locator::{self, ResolvedLocator};
 use super::{netlink, sysctl};
 
 /// What a setting was of is not there.
@@ -27,7 +27,7 @@ pub(crate) enum Gone {
 
 impl Gone {
     /// What an error says to be gone.
-    pub(crate) fn of(error: &io::Error) -> Option<&Gone> {
+    pub(crate) fn from_error(error: &io::Error) -> Option<&Gone> {
         error.get_ref()?.downcast_ref()
     }
 }
@@ -43,17 +43,22 @@ const LOOPBACK: u64 = 1;
 
 /// The devices that a setting and what moves with it are of, and the loopback interface of its network namespace. One
 /// that has no number here is left out, and goes by its name.
-pub(super) fn of(inside: &Inside<'_>, knob: &Knob, place: &SettingPlace, beside: &[Beside]) -> Vec<Device> {
+pub(super) fn touched_devices(
+    in_namespace: &InNamespace<'_>,
+    knob: &Knob,
+    place: &SettingId,
+    coupled: &[CoupledSetting],
+) -> Vec<Device> {
     let own = place.device.clone().and_then(|name| Some((kind(knob)?, name)));
-    let others = beside.iter().filter_map(|beside| named(&beside.address));
+    let others = coupled.iter().filter_map(|coupled| named(&coupled.address));
     let mut wanted: Vec<(DeviceKind, String)> = Vec::new();
     for one in own.into_iter().chain(others) {
         if !wanted.contains(&one) {
             wanted.push(one);
         }
     }
-    let of_space = (inside.root.is_live() && is_of_network(knob)).then_some(DeviceKind::Interface);
-    let all = there(inside, wanted.iter().map(|(kind, _)| *kind).chain(of_space));
+    let of_space = (in_namespace.root.is_live() && is_of_network(knob)).then_some(DeviceKind::Interface);
+    let all = there(in_namespace, wanted.iter().map(|(kind, _)| *kind).chain(of_space));
     let is_wanted = |device: &Device| {
         let is_loopback = of_space == Some(device.kind) && device.number == LOOPBACK;
         is_loopback || wanted.iter().any(|(kind, name)| (*kind, name) == (device.kind, &device.name))
@@ -97,8 +102,8 @@ impl<'d> DeviceNames<'d> {
     ///
     /// # Errors
     /// Where their network namespace is gone.
-    pub(super) fn of(inside: &Inside<'_>, devices: &'d [Device]) -> Result<DeviceNames<'d>, Gone> {
-        let now = DeviceNames { then: devices, there: there(inside, devices.iter().map(|device| device.kind)) };
+    pub(super) fn resolve(in_namespace: &InNamespace<'_>, devices: &'d [Device]) -> Result<DeviceNames<'d>, Gone> {
+        let now = DeviceNames { then: devices, there: there(in_namespace, devices.iter().map(|device| device.kind)) };
         now.require_space()?;
         Ok(now)
     }
@@ -144,22 +149,22 @@ impl<'d> DeviceNames<'d> {
     }
 
     /// Where a setting is by now.
-    pub(super) fn place(&self, knob: &Knob, place: &SettingPlace) -> Result<SettingPlace, Gone> {
+    pub(super) fn place(&self, knob: &Knob, place: &SettingId) -> Result<SettingId, Gone> {
         let device = match (&place.device, kind(knob)) {
             (Some(name), Some(kind)) => Some(self.name(kind, name)?),
             (device, _) => device.clone(),
         };
-        Ok(SettingPlace { device, ..place.clone() })
+        Ok(SettingId { device, ..place.clone() })
     }
 
     /// What moved besides, where it is by now; what is gone with its device is left out.
-    pub(super) fn besides(&self, besides: &[Beside]) -> Vec<Beside> {
-        let now = |beside: &Beside| {
-            let address = match named(&beside.address) {
-                Some((kind, then)) => renamed(&beside.address, &then, &self.name(kind, &then).ok()?),
-                None => beside.address.clone(),
+    pub(super) fn besides(&self, besides: &[CoupledSetting]) -> Vec<CoupledSetting> {
+        let now = |coupled: &CoupledSetting| {
+            let address = match named(&coupled.address) {
+                Some((kind, then)) => renamed(&coupled.address, &then, &self.name(kind, &then).ok()?),
+                None => coupled.address.clone(),
             };
-            Some(Beside { address, value: beside.value.clone() })
+            Some(CoupledSetting { address, value: coupled.value.clone() })
         };
         besides.iter().filter_map(now).collect()
     }
@@ -170,17 +175,17 @@ const DISKS: &str = "block/";
 const OF_IPV6: &str = "net.ipv6.conf.";
 
 /// The device of a setting beside another.
-fn named(address: &Address) -> Option<(DeviceKind, String)> {
+fn named(address: &RecordedLocator) -> Option<(DeviceKind, String)> {
     let first = |rest: &str| rest.split('/').next().unwrap_or_default().to_owned();
     match address {
-        Address::Feature { device, .. } | Address::Interrupts { device } => {
+        RecordedLocator::Feature { device, .. } | RecordedLocator::Interrupts { device } => {
             Some((DeviceKind::Interface, device.clone()))
         }
-        Address::Sysctl(name) => {
+        RecordedLocator::Sysctl(name) => {
             let (part, _) = name.strip_prefix(OF_IPV6)?.split_once('.')?;
             Some((DeviceKind::Interface, part.replace('/', ".")))
         }
-        Address::Sysfs(path) => match (path.strip_prefix(INTERFACES), path.strip_prefix(DISKS)) {
+        RecordedLocator::Sysfs(path) => match (path.strip_prefix(INTERFACES), path.strip_prefix(DISKS)) {
             (Some(rest), _) => Some((DeviceKind::Interface, first(rest))),
             (_, Some(rest)) => Some((DeviceKind::Disk, first(rest))),
             _ => None,
@@ -188,36 +193,38 @@ fn named(address: &Address) -> Option<(DeviceKind, String)> {
     }
 }
 
-fn renamed(address: &Address, then: &str, now: &str) -> Address {
+fn renamed(address: &RecordedLocator, then: &str, now: &str) -> RecordedLocator {
     let moved = |text: &str, prefix: &str, then: &str, now: &str| {
         let rest = text.strip_prefix(prefix)?.strip_prefix(then)?;
         Some(format!("{prefix}{now}{rest}"))
     };
     match address {
-        Address::Feature { name, .. } => Address::Feature { device: now.to_owned(), name: name.clone() },
-        Address::Interrupts { .. } => Address::Interrupts { device: now.to_owned() },
-        Address::Sysctl(text) => {
-            let moved = moved(text, OF_IPV6, &sysctl::part(then), &sysctl::part(now));
-            Address::Sysctl(moved.unwrap_or_else(|| text.clone()))
+        RecordedLocator::Feature { name, .. } => {
+            RecordedLocator::Feature { device: now.to_owned(), name: name.clone() }
         }
-        Address::Sysfs(path) => {
+        RecordedLocator::Interrupts { .. } => RecordedLocator::Interrupts { device: now.to_owned() },
+        RecordedLocator::Sysctl(text) => {
+            let moved = moved(text, OF_IPV6, &sysctl::part(then), &sysctl::part(now));
+            RecordedLocator::Sysctl(moved.unwrap_or_else(|| text.clone()))
+        }
+        RecordedLocator::Sysfs(path) => {
             let moved = [INTERFACES, DISKS].into_iter().find_map(|prefix| moved(path, prefix, then, now));
-            Address::Sysfs(moved.unwrap_or_else(|| path.clone()))
+            RecordedLocator::Sysfs(moved.unwrap_or_else(|| path.clone()))
         }
     }
 }
 
 /// The devices that there are, of these kinds.
-fn there(inside: &Inside<'_>, kinds: impl Iterator<Item = DeviceKind> + Clone) -> Vec<Device> {
-    let is_asked = |kind| kinds.clone().any(|one| one == kind);
+fn there(in_namespace: &InNamespace<'_>, kinds: impl Iterator<Item = DeviceKind> + Clone) -> Vec<Device> {
+    let is_requested = |kind| kinds.clone().any(|one| one == kind);
     let mut all = Vec::new();
-    if is_asked(DeviceKind::Interface) {
+    if is_requested(DeviceKind::Interface) {
         // By netlink, which is of this thread's namespace whatever /sys shows.
-        let live = inside.root.is_live().then(live_interfaces);
-        all.extend(live.unwrap_or_else(|| numbered(inside, DeviceKind::Interface, "class/net", "ifindex")));
+        let live = in_namespace.root.is_live().then(live_interfaces);
+        all.extend(live.unwrap_or_else(|| numbered(in_namespace, DeviceKind::Interface, "class/net", "ifindex")));
     }
-    if is_asked(DeviceKind::Disk) {
-        all.extend(numbered(inside, DeviceKind::Disk, "block", "diskseq"));
+    if is_requested(DeviceKind::Disk) {
+        all.extend(numbered(in_namespace, DeviceKind::Disk, "block", "diskseq"));
     }
     all
 }
@@ -234,12 +241,12 @@ fn live_interfaces() -> Vec<Device> {
 }
 
 /// The interfaces or disks that sysfs shows with a number. Disks have one since Linux 5.15.
-fn numbered(inside: &Inside<'_>, kind: DeviceKind, folder: &str, file: &str) -> Vec<Device> {
-    let Ok(tree) = inside.sysfs(folder) else { return Vec::new() };
+fn numbered(in_namespace: &InNamespace<'_>, kind: DeviceKind, folder: &str, file: &str) -> Vec<Device> {
+    let Ok(tree) = in_namespace.sysfs(folder) else { return Vec::new() };
     let device = |name: String| {
         let path = format!("{folder}/{name}");
         // A captured machine's folders are copies.
-        let node = if inside.root.is_live() { file::node(tree.as_fd(), &path).ok() } else { None };
+        let node = if in_namespace.root.is_live() { file::node(tree.as_fd(), &path).ok() } else { None };
         let number = number(&tree, &format!("{path}/{file}")).or(node.map(|_| 0))?;
         Some(Device { kind, number, name, identity: None, node })
     };
@@ -251,9 +258,9 @@ fn number(tree: &OwnedFd, path: &str) -> Option<u64> {
 }
 
 /// Where a setting is by now, as a spot.
-pub(super) fn spot_now(now: &DeviceNames<'_>, knob: &Knob, place: &SettingPlace) -> io::Result<Spot> {
+pub(super) fn resolve_now(now: &DeviceNames<'_>, knob: &Knob, place: &SettingId) -> io::Result<ResolvedLocator> {
     let place = now.place(knob, place)?;
-    spot::spot(&knob.locator, place.device.as_deref())
+    resolved_locator::resolve(&knob.locator, place.device.as_deref())
 }
 
 #[cfg(test)]
@@ -267,18 +274,18 @@ mod tests {
 
     #[test]
     fn an_index_that_was_given_by_hand_makes_no_device_another() {
-        let of = |name: &str, number, node| Device { node, ..device(name, number, None) };
-        let disk = |name: &str, number, node| Device { kind: DeviceKind::Disk, ..of(name, number, node) };
+        let interface = |name: &str, number, node| Device { node, ..device(name, number, None) };
+        let disk = |name: &str, number, node| Device { kind: DeviceKind::Disk, ..interface(name, number, node) };
         let own = Some("pci/0000:01:00.0 02:00:00:00:00:01");
         let hardware = |name: &str, number, node| Device { node, ..device(name, number, own) };
         for (then, there, name) in [
-            (of("a", 2, Some(70)), vec![of("b", 2, Some(70))], Some("b")),
-            (of("a", 2, Some(70)), vec![of("a", 2, Some(71))], None),
-            (of("a", 2, Some(70)), vec![of("a", 2, Some(71)), of("c", 9, Some(70))], Some("c")),
-            (of("a", 2, Some(70)), vec![of("a", 2, None)], None),
+            (interface("a", 2, Some(70)), vec![interface("b", 2, Some(70))], Some("b")),
+            (interface("a", 2, Some(70)), vec![interface("a", 2, Some(71))], None),
+            (interface("a", 2, Some(70)), vec![interface("a", 2, Some(71)), interface("c", 9, Some(70))], Some("c")),
+            (interface("a", 2, Some(70)), vec![interface("a", 2, None)], None),
             // A journal of an earlier version.
-            (of("a", 2, None), vec![of("a", 2, Some(71))], Some("a")),
-            (hardware("a", 2, Some(70)), vec![of("a", 2, Some(71)), hardware("c", 5, Some(72))], Some("c")),
+            (interface("a", 2, None), vec![interface("a", 2, Some(71))], Some("a")),
+            (hardware("a", 2, Some(70)), vec![interface("a", 2, Some(71)), hardware("c", 5, Some(72))], Some("c")),
             (hardware("a", 2, Some(70)), vec![hardware("b", 2, Some(71)), hardware("c", 5, Some(72))], None),
             (disk("a", 2, Some(70)), vec![disk("b", 2, Some(70))], Some("b")),
             (disk("a", 2, Some(70)), vec![disk("a", 3, Some(70))], None),
@@ -342,14 +349,16 @@ mod tests {
             ("block/sda/queue/nr_requests", "block/b/queue/nr_requests", DeviceKind::Disk, "sda"),
         ];
         for (path, after, kind, name) in cases {
-            let address = Address::Sysfs(path.to_owned());
+            let address = RecordedLocator::Sysfs(path.to_owned());
             assert_eq!(named(&address), Some((kind, name.to_owned())));
-            assert_eq!(renamed(&address, name, "b"), Address::Sysfs(after.to_owned()));
+            assert_eq!(renamed(&address, name, "b"), RecordedLocator::Sysfs(after.to_owned()));
         }
-        let address = Address::Sysctl("net.ipv6.conf.eth0/7.mtu".to_owned());
+        let address = RecordedLocator::Sysctl("net.ipv6.conf.eth0/7.mtu".to_owned());
         assert_eq!(named(&address), Some((DeviceKind::Interface, "eth0.7".to_owned())));
-        assert_eq!(renamed(&address, "eth0.7", "b.8"), Address::Sysctl("net.ipv6.conf.b/8.mtu".to_owned()));
-        for none in [Address::Sysctl("vm.dirty_ratio".to_owned()), Address::Sysfs("kernel/mm/x".to_owned())] {
+        assert_eq!(renamed(&address, "eth0.7", "b.8"), RecordedLocator::Sysctl("net.ipv6.conf.b/8.mtu".to_owned()));
+        for none in
+            [RecordedLocator::Sysctl("vm.dirty_ratio".to_owned()), RecordedLocator::Sysfs("kernel/mm/x".to_owned())]
+        {
             assert_eq!(named(&none), None, "{none:?}");
         }
     }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use super::SettingReading;
 use super::netlink::{self, attribute, attributes, content, nest, number, text};
-use super::spot::invalid;
+use super::resolved_locator::invalid;
 
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
@@ -264,12 +264,12 @@ pub(crate) fn port_statistics(device: &str) -> io::Result<PortStatistics> {
 }
 
 fn statistics(reply: &[u8]) -> PortStatistics {
-    let of = |(group, kind): (u32, u16)| {
+    let statistic = |(group, kind): (u32, u16)| {
         let groups = attributes(reply).filter(|(found, _)| *found == STATISTICS_GROUP).map(|(_, group)| group);
         let counters = groups.filter(|found| number(found, GROUP_NUMBER) == Some(group)).flat_map(attributes);
         counters.filter(|(found, _)| *found == GROUP_COUNTER).find_map(|(_, one)| counter(one, kind))
     };
-    PortStatistics { lost: of(LOST_BY_MAC), control_received: of(CONTROL_RECEIVED) }
+    PortStatistics { lost: statistic(LOST_BY_MAC), control_received: statistic(CONTROL_RECEIVED) }
 }
 
 /// Sets the number of combined queues.

@@ -5,17 +5,17 @@ use std::io;
 use std::os::fd::AsFd as _;
 
 use super::file::{self, Links, names};
-use super::space::Inside;
+use super::namespace::InNamespace;
 
 /// `local` where every interrupt of the interface may only be handled on processors of its device's NUMA node, else
 /// `anywhere`.
-pub(super) fn read(inside: &Inside<'_>, device: &str) -> io::Result<String> {
-    let sys = file::folder(&inside.root.0.join("sys"))?;
+pub(super) fn read(in_namespace: &InNamespace<'_>, device: &str) -> io::Result<String> {
+    let sys = file::folder(&in_namespace.root.0.join("sys"))?;
     let of_device = format!("class/net/{device}/device");
     let local = file::read(sys.as_fd(), &format!("{of_device}/local_cpulist"), Links::WithinTheTree)?;
     let local = cpus(&local).ok_or_else(|| io::Error::other(format!("{local:?} is not a list of processors")))?;
     let numbers = names(sys.as_fd(), &format!("{of_device}/msi_irqs"))?;
-    let proc = file::folder(&inside.root.0.join("proc"))?;
+    let proc = file::folder(&in_namespace.root.0.join("proc"))?;
     let allowed = numbers.iter().filter_map(|number| {
         let path = format!("irq/{number}/smp_affinity_list");
         file::read(proc.as_fd(), &path, Links::None).ok().as_deref().and_then(cpus)
@@ -29,20 +29,20 @@ pub(super) fn read(inside: &Inside<'_>, device: &str) -> io::Result<String> {
 }
 
 /// On which processors each interrupt of the interface may be handled: `30=0-3 31=4`.
-pub(super) fn affinities(inside: &Inside<'_>, device: &str) -> io::Result<String> {
-    let proc = file::folder(&inside.root.0.join("proc"))?;
+pub(super) fn affinities(in_namespace: &InNamespace<'_>, device: &str) -> io::Result<String> {
+    let proc = file::folder(&in_namespace.root.0.join("proc"))?;
     let of =
         |number: &String| Some(format!("{number}={}", file::read(proc.as_fd(), &place(number), Links::None).ok()?));
-    let all: Vec<String> = numbers(inside, device)?.iter().filter_map(of).collect();
+    let all: Vec<String> = numbers(in_namespace, device)?.iter().filter_map(of).collect();
     if all.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(all.join(" ")) }
 }
 
 /// Writes them back to those interrupts that the interface has by now: its driver asks for others with other channels,
 /// and those begin anywhere. One that the kernel manages takes none.
-pub(super) fn set_affinities(inside: &Inside<'_>, device: &str, value: &str) -> io::Result<()> {
-    let proc = file::folder(&inside.root.0.join("proc"))?;
-    let write = if inside.root.is_live() { file::write } else { file::replace };
-    let own = numbers(inside, device)?;
+pub(super) fn set_affinities(in_namespace: &InNamespace<'_>, device: &str, value: &str) -> io::Result<()> {
+    let proc = file::folder(&in_namespace.root.0.join("proc"))?;
+    let write = if in_namespace.root.is_live() { file::write } else { file::replace };
+    let own = numbers(in_namespace, device)?;
     let mut done = Ok(());
     for (number, list) in value.split(' ').filter_map(|pair| pair.split_once('=')) {
         // What a journal says is neither another's interrupt nor anything but a list.
@@ -57,9 +57,9 @@ pub(super) fn set_affinities(inside: &Inside<'_>, device: &str, value: &str) -> 
 }
 
 /// The interrupts of an interface, in their order.
-fn numbers(inside: &Inside<'_>, device: &str) -> io::Result<Vec<String>> {
+fn numbers(in_namespace: &InNamespace<'_>, device: &str) -> io::Result<Vec<String>> {
     let path = format!("class/net/{device}/device/msi_irqs");
-    let mut all = names(inside.sysfs(&path)?.as_fd(), &path)?;
+    let mut all = names(in_namespace.sysfs(&path)?.as_fd(), &path)?;
     all.retain(|number| number.bytes().all(|b| b.is_ascii_digit()));
     all.sort_by_key(|number| (number.len(), number.clone()));
     Ok(all)
@@ -100,7 +100,9 @@ mod tests {
             std::fs::write(dir.path().join("proc/irq").join(number).join("smp_affinity_list"), list).unwrap();
         }
         let root = crate::Root::captured(dir.path());
-        let read = || super::super::within(&root, &Default::default(), None, |inside| read(inside, "eth0")).unwrap();
+        let read = || {
+            super::super::within(&root, &Default::default(), None, |in_namespace| read(in_namespace, "eth0")).unwrap()
+        };
         assert_eq!(read(), "local");
         std::fs::write(dir.path().join("proc/irq/31/smp_affinity_list"), "3-4\n").unwrap();
         assert_eq!(read(), "anywhere");
@@ -120,10 +122,10 @@ mod tests {
         // 40 is another device's.
         ["9", "30", "131"].iter().for_each(|number| std::fs::write(msi.join(number), "msix\n").unwrap());
         let root = crate::Root::captured(dir.path());
-        let within = |work: &(dyn Fn(&Inside<'_>) -> io::Result<String> + Sync)| {
-            super::super::within(&root, &Default::default(), None, |inside| work(inside)).unwrap()
+        let within = |work: &(dyn Fn(&InNamespace<'_>) -> io::Result<String> + Sync)| {
+            super::super::within(&root, &Default::default(), None, |in_namespace| work(in_namespace)).unwrap()
         };
-        let now = || within(&|inside| affinities(inside, "eth0"));
+        let now = || within(&|in_namespace| affinities(in_namespace, "eth0"));
         let prior = now();
         assert_eq!(prior, "9=0 30=0-3,8 131=4");
         // With other channels: one is gone, another is anywhere, one is new.
@@ -134,7 +136,7 @@ mod tests {
         std::fs::write(list("30"), "0-8\n").unwrap();
         std::fs::write(list("131"), "0-8\n").unwrap();
         let set = |value: &str| {
-            within(&|inside| set_affinities(inside, "eth0", value).map(|()| String::new()));
+            within(&|in_namespace| set_affinities(in_namespace, "eth0", value).map(|()| String::new()));
         };
         set(&format!("{prior} 40=1 9=../../x 30=99999"));
         assert_eq!(now(), "9=0 30=0-3,8 132=0-8");

@@ -3,13 +3,13 @@
 use std::io;
 
 use super::file::{self, Links};
-use super::space::Inside;
-use super::spot::invalid;
+use super::namespace::InNamespace;
+use super::resolved_locator::invalid;
 
 /// The hard limit of a name, as `/proc/PID/limits` has it.
-pub(super) fn limit(inside: &Inside<'_>, name: &str) -> io::Result<String> {
-    let pid = inside.pid.ok_or_else(|| invalid("limits belong to a process: name one with --pid"))?;
-    let proc = file::folder(&inside.root.0.join("proc"))?;
+pub(super) fn limit(in_namespace: &InNamespace<'_>, name: &str) -> io::Result<String> {
+    let pid = in_namespace.pid.ok_or_else(|| invalid("limits belong to a process: name one with --pid"))?;
+    let proc = file::folder(&in_namespace.root.0.join("proc"))?;
     let text = file::read(std::os::fd::AsFd::as_fd(&proc), &format!("{pid}/limits"), Links::None)?;
     hard(&text, name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
 }

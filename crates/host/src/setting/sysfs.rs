@@ -6,9 +6,9 @@ use std::os::fd::AsFd as _;
 use linerate_record::knob::{DeviceClass, as_grouped, same_in};
 
 use super::file::{self, Links, names};
-use super::space::Inside;
-use super::spot::invalid;
-use super::{SettingReading, unchanging};
+use super::namespace::InNamespace;
+use super::resolved_locator::invalid;
+use super::{SettingReading, read_only};
 
 /// Disks that are none: loops, memory, device mappings, RAID, network block devices, optical drives.
 const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "md", "nbd", "sr", "fd"];
@@ -61,8 +61,8 @@ pub fn require_device_name(name: &str) -> io::Result<()> {
 
 /// The text of a file, and of a selection the chosen word; of several files, theirs where it is the same, and else each
 /// by its name.
-pub(super) fn read(inside: &Inside<'_>, path: &str) -> io::Result<SettingReading> {
-    let tree = inside.sysfs(path)?;
+pub(super) fn read(in_namespace: &InNamespace<'_>, path: &str) -> io::Result<SettingReading> {
+    let tree = in_namespace.sysfs(path)?;
     let mut found = Vec::new();
     for (name, path) in expanded(tree.as_fd(), path)? {
         let text = file::read(tree.as_fd(), &path, Links::WithinTheTree)?;
@@ -77,12 +77,12 @@ pub(super) fn read(inside: &Inside<'_>, path: &str) -> io::Result<SettingReading
 }
 
 /// Writes a file, or each of several: all the same, or each by its name.
-pub(super) fn write(inside: &Inside<'_>, path: &str, value: &str) -> io::Result<()> {
-    let tree = inside.sysfs(path)?;
+pub(super) fn write(in_namespace: &InNamespace<'_>, path: &str, value: &str) -> io::Result<()> {
+    let tree = in_namespace.sysfs(path)?;
     for (name, path) in expanded(tree.as_fd(), path)? {
         let own = value.split(' ').find_map(|pair| pair.strip_prefix(&name)?.strip_prefix('='));
         let value = if name.is_empty() { value } else { own.unwrap_or(value) };
-        if inside.root.is_live() {
+        if in_namespace.root.is_live() {
             file::write(tree.as_fd(), &path, value, Links::WithinTheTree)?;
         } else {
             let text = file::read(tree.as_fd(), &path, Links::WithinTheTree)?;
@@ -125,13 +125,14 @@ fn as_kernel_would(text: &str, value: &str) -> io::Result<String> {
 }
 
 /// The devices of a class, sorted.
-pub(super) fn devices(inside: &Inside<'_>, class: DeviceClass) -> Vec<String> {
+pub(super) fn devices(in_namespace: &InNamespace<'_>, class: DeviceClass) -> Vec<String> {
     let in_folder = |path: &str| -> Vec<String> {
-        let tree = inside.sysfs(path);
+        let tree = in_namespace.sysfs(path);
         tree.and_then(|tree| names(tree.as_fd(), path)).unwrap_or_default()
     };
-    let has =
-        |path: String| inside.sysfs(&path).and_then(|tree| file::folder_is_there(tree.as_fd(), &path)).unwrap_or(false);
+    let has = |path: String| {
+        in_namespace.sysfs(&path).and_then(|tree| file::folder_is_there(tree.as_fd(), &path)).unwrap_or(false)
+    };
     let of_interfaces = |is_one: &dyn Fn(&str) -> bool| -> Vec<String> {
         in_folder("class/net").into_iter().filter(|name| is_one(name)).collect()
     };
@@ -148,23 +149,23 @@ pub(super) fn devices(inside: &Inside<'_>, class: DeviceClass) -> Vec<String> {
             cpus.sort_by_key(|name| name[3..].parse::<u32>().unwrap_or(0));
             cpus
         }
-        DeviceClass::Mount => unchanging::mounts(inside).into_iter().map(|mount| mount.path).collect(),
+        DeviceClass::Mount => read_only::mounts(in_namespace).into_iter().map(|mount| mount.path).collect(),
     }
 }
 
 /// Every interface, whatever it is.
-pub(super) fn interfaces(inside: &Inside<'_>) -> Vec<String> {
-    inside.sysfs("class/net").and_then(|tree| names(tree.as_fd(), "class/net")).unwrap_or_default()
+pub(super) fn interfaces(in_namespace: &InNamespace<'_>) -> Vec<String> {
+    in_namespace.sysfs("class/net").and_then(|tree| names(tree.as_fd(), "class/net")).unwrap_or_default()
 }
 
 /// Whether an interface is one that a container network made: by its name, or as an end of a pair on a bridge of one.
-pub(super) fn is_of_a_cni(inside: &Inside<'_>, device: &str) -> bool {
+pub(super) fn is_of_a_cni(in_namespace: &InNamespace<'_>, device: &str) -> bool {
     let is_named_so = |name: &str| OF_A_CNI.iter().any(|prefix| name.starts_with(prefix));
     if is_named_so(device) {
         return true;
     }
     let uevent = format!("class/net/{device}/master/uevent");
-    let master = inside.sysfs(&uevent).and_then(|tree| file::read(tree.as_fd(), &uevent, Links::WithinTheTree));
+    let master = in_namespace.sysfs(&uevent).and_then(|tree| file::read(tree.as_fd(), &uevent, Links::WithinTheTree));
     let master = master.ok().and_then(|text| Some(text.lines().find_map(|l| l.strip_prefix("INTERFACE="))?.to_owned()));
     device.starts_with("veth") && master.is_some_and(|name| is_named_so(&name))
 }

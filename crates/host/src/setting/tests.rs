@@ -1,6 +1,6 @@
 //! Settings of captured machines and of the machine on which the tests run.
 
-use linerate_record::knob::{Domain, Layer, Relief, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Layer, RelievedResource, Scope, TakesEffect};
 
 use super::*;
 
@@ -16,7 +16,7 @@ pub(crate) fn knob(id: &'static str, locator: Locator, scope: Scope) -> Knob {
         default: "",
         summary: "",
         why: "",
-        relief: Relief::Nothing,
+        relief: RelievedResource::Nothing,
         relieves: "",
         risk: "",
         sources: &[],
@@ -27,8 +27,8 @@ pub(crate) fn knob(id: &'static str, locator: Locator, scope: Scope) -> Knob {
     }
 }
 
-fn place(knob: &Knob, device: Option<&str>) -> SettingPlace {
-    SettingPlace { knob: knob.id.to_owned(), device: device.map(str::to_owned), space: Space::Host }
+fn place(knob: &Knob, device: Option<&str>) -> SettingId {
+    SettingId { knob: knob.id.to_owned(), device: device.map(str::to_owned), space: Space::Host }
 }
 
 const RMEM: Locator = Locator::Sysctl { name: "net.ipv4.tcp_rmem" };
@@ -62,11 +62,11 @@ fn a_capture_is_read_changed_and_put_back_byte_for_byte() {
     for (locator, device, new) in cases {
         let knob = knob("x", locator, Scope::Host);
         let place = place(&knob, device);
-        let Before { value: prior, beside, devices } = read_with_beside(&root, &knob, &place, None).unwrap();
+        let Before { value: prior, coupled, devices } = read_with_coupled(&root, &knob, &place, None).unwrap();
         let target = SettingTarget { root: &root, knob: &knob, place: &place, net: None, devices: &devices };
         let (now, became) = write(&target, new).unwrap();
         assert!(same(&locator, &now, new), "{locator}: {now:?}");
-        let back = put_back(&target, &prior, (&beside, &became)).unwrap();
+        let back = restore_value(&target, &prior, (&coupled, &became)).unwrap();
         assert_eq!(back, prior, "{locator}");
     }
     for (path, text) in files {
@@ -156,7 +156,7 @@ fn what_the_cni_owns_is_known_by_its_row_its_name_and_its_namespace() {
     for (space, owned) in
         [(Space::Pid(1), true), (Space::Netns("cni-1234".to_owned()), true), (Space::Netns("lab".to_owned()), false)]
     {
-        let place = SettingPlace { space, ..place(&mtu, Some("eth0")) };
+        let place = SettingId { space, ..place(&mtu, Some("eth0")) };
         assert_eq!(owner(&root, &mtu, &place).is_some(), owned, "{place}");
     }
 }
@@ -171,8 +171,8 @@ fn this_machine_reads_as_its_files_say() {
     let stated = std::fs::read_to_string("/proc/sys/vm/swappiness").unwrap();
     assert_eq!(read(&root, &swappiness, &place(&swappiness, None)).value.unwrap(), stated.trim());
     let limit = knob("limits.nofile", Locator::Limit { name: "Max open files" }, Scope::Process);
-    let own = SettingPlace { space: Space::Pid(std::process::id()), ..place(&limit, None) };
+    let own = SettingId { space: Space::Pid(std::process::id()), ..place(&limit, None) };
     assert!(read(&root, &limit, &own).value.is_some());
-    let gone = SettingPlace { space: Space::Netns("none-such".to_owned()), ..place(&swappiness, None) };
+    let gone = SettingId { space: Space::Netns("none-such".to_owned()), ..place(&swappiness, None) };
     assert_eq!(read(&root, &swappiness, &gone).missing, Some(Missing::Absent));
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use linerate_record::knob::EngineProcess;
 
-use crate::root::{Pass, Root, names, note, text};
+use crate::root::{ReadPass, Root, names, note, text};
 
 /// Programs that serve S3, as `comm` names them: no more than 15 characters.
 const PROGRAMS: [&str; 4] = ["minio", "rustfs", "radosgw", "garage"];
@@ -14,7 +14,7 @@ const PROGRAMS: [&str; 4] = ["minio", "rustfs", "radosgw", "garage"];
 pub(crate) const OBJECT_STORE: &str = "ceph-osd";
 
 /// The servers that run, and the processes that were named.
-pub(super) fn engines(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<EngineProcess> {
+pub(super) fn engines(root: &Root, pids: &[u32], pass: &mut ReadPass) -> Vec<EngineProcess> {
     let mut all: Vec<u32> = names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect();
     all.sort_unstable();
     let mut found: Vec<EngineProcess> = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn engines(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<EngineP
 }
 
 /// The program's name: of a server started by a wrapper of another name, that of its first argument's file.
-pub(crate) fn program(root: &Root, pid: u32, pass: &mut Pass) -> Option<String> {
+pub(crate) fn program(root: &Root, pid: u32, pass: &mut ReadPass) -> Option<String> {
     let comm = text(root, &format!("proc/{pid}/comm"), &mut pass.bytes).ok()?.trim().to_owned();
     if PROGRAMS.contains(&comm.as_str()) {
         return Some(comm);
@@ -43,12 +43,12 @@ pub(crate) fn program(root: &Root, pid: u32, pass: &mut Pass) -> Option<String> 
 }
 
 /// Whether a process is an S3 server, by its program's name.
-pub(crate) fn is_engine(root: &Root, pid: u32, pass: &mut Pass) -> bool {
+pub(crate) fn is_engine(root: &Root, pid: u32, pass: &mut ReadPass) -> bool {
     program(root, pid, pass).is_some_and(|program| PROGRAMS.contains(&program.as_str()))
 }
 
 /// Whether a process is in another network namespace than this one; taken not to be where that cannot be told.
-fn own_network(root: &Root, pid: u32, pass: &mut Pass) -> bool {
+fn own_network(root: &Root, pid: u32, pass: &mut ReadPass) -> bool {
     match (namespace(root, "self"), namespace(root, &pid.to_string())) {
         (Ok(ours), Ok(theirs)) => ours != theirs,
         (Err(_), Ok(_)) => false,
@@ -65,7 +65,7 @@ fn own_network(root: &Root, pid: u32, pass: &mut Pass) -> bool {
 
 /// The engine's processes, sorted: those that were named, and where none was, those found by their programs' names, as
 /// [`of_own_node`] has them.
-pub(crate) fn engine_pids(root: &Root, named: &[u32], pass: &mut Pass) -> Vec<u32> {
+pub(crate) fn engine_pids(root: &Root, named: &[u32], pass: &mut ReadPass) -> Vec<u32> {
     let mut pids: Vec<u32> = match named.is_empty() {
         true => names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect(),
         false => named.to_vec(),
@@ -137,7 +137,7 @@ mod tests {
         process(folder.path(), "9", "exe", "/opt/bin/rustfs\0/data", Some("net:[1]"));
         process(folder.path(), "11", "bash", "bash\0-c\0minio server", Some("net:[2]"));
         process(folder.path(), "12", "s3d", "s3d", None);
-        let mut pass = Pass::default();
+        let mut pass = ReadPass::default();
         let found = engines(&Root::captured(folder.path()), &[12, 99], &mut pass);
         let reported: Vec<(u32, &str, bool)> =
             found.iter().map(|engine| (engine.pid, engine.program.as_str(), engine.own_network)).collect();

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::unit;
 use crate::clock::{shift_ms, since_boot_ms};
-use crate::trusted;
+use crate::path_trust;
 
 /// Where distributions have them. `PATH` is whose shell this was started from.
 const FOLDERS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
@@ -29,7 +29,7 @@ pub(super) fn command(name: &str) -> Result<Command, String> {
 fn found(name: &str, folders: &[&str]) -> Result<PathBuf, String> {
     let path = folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file());
     let path = path.ok_or_else(|| format!("there is no {name} in {}", folders.join(", ")))?;
-    match trusted::weak(&path) {
+    match path_trust::weak(&path) {
         Ok(None) => Ok(path),
         Ok(Some(weak)) => Err(format!("others can write to {}, so {} is not run", weak.display(), path.display())),
         Err(error) => Err(format!("{}: {error}", path.display())),
@@ -78,9 +78,9 @@ pub(super) fn require_waiting(begin: &Begin, after_ms: u64) -> Result<(), String
 
 /// Whether a timer is active and due, on the clock of systemd, by an instant at the latest.
 fn waits(properties: &str, latest_us: u64) -> bool {
-    let of = |name: &str| properties.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    of("ActiveState") == Some("active")
-        && of("NextElapseUSecMonotonic").and_then(span_us).is_some_and(|due_us| due_us > 0 && due_us <= latest_us)
+    let property = |name: &str| properties.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    property("ActiveState") == Some("active")
+        && property("NextElapseUSecMonotonic").and_then(span_us).is_some_and(|due_us| due_us > 0 && due_us <= latest_us)
 }
 
 /// A span as systemd writes it: `1h 2min 3.000004s`. `infinity` is none.

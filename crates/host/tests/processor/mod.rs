@@ -9,7 +9,7 @@ fn processor_time() -> Duration {
 }
 
 /// The least processor time of so many calls.
-pub(crate) fn least_of<T>(times: u64, mut work: impl FnMut(u64) -> T) -> Duration {
+pub(crate) fn least_time<T>(times: u64, mut work: impl FnMut(u64) -> T) -> Duration {
     let once = |nth| {
         let began = processor_time();
         std::hint::black_box(work(nth));

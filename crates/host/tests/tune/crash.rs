@@ -37,11 +37,15 @@ fn a_process_that_is_killed() {
     };
     match std::env::var(WHAT).expect("the machine is the test's own").as_str() {
         "apply" => drop(machine.apply(&machine.changes(), ID, &mut step).expect("the machine is the test's own")),
-        "rollback" => drop(rollback(&machine.ground(), None, false, &mut step).expect("the machine is the test's own")),
-        "rollback-kept" => {
-            drop(rollback(&machine.ground(), Some(ID), false, &mut step).expect("the machine is the test's own"));
+        "rollback" => {
+            drop(rollback(&machine.apply_context(), None, false, &mut step).expect("the machine is the test's own"))
         }
-        "watch" => drop(watch(&machine.ground(), ID, &mut step).expect("the machine is the test's own")),
+        "rollback-kept" => {
+            drop(
+                rollback(&machine.apply_context(), Some(ID), false, &mut step).expect("the machine is the test's own"),
+            );
+        }
+        "watch" => drop(watch(&machine.apply_context(), ID, &mut step).expect("the machine is the test's own")),
         other => panic!("{other}"),
     }
 }
@@ -77,9 +81,9 @@ fn at_every_step(what: &str, applied_before: bool, heal: fn(&Machine)) -> u32 {
 
 fn by_rollback(machine: &Machine) {
     if let Some(reported) = machine.state.newest_open().expect("the machine is the test's own") {
-        let rolled = rollback(&machine.ground(), Some(&reported.begin.id), false, &mut |_| ())
+        let rollback_result = rollback(&machine.apply_context(), Some(&reported.begin.id), false, &mut |_| ())
             .expect("the machine is the test's own");
-        assert_eq!(rolled.left(), 0, "{rolled:?}");
+        assert_eq!(rollback_result.left(), 0, "{rollback_result:?}");
     }
     assert_eq!(
         machine.state.newest_open().expect("the machine is the test's own"),
@@ -90,8 +94,8 @@ fn by_rollback(machine: &Machine) {
 
 fn by_the_watch(machine: &Machine) {
     machine.let_time_pass(ID);
-    let rolled = watch(&machine.ground(), ID, &mut |_| ()).expect("the machine is the test's own");
-    assert!(rolled.is_some_and(|rolled| rolled.left() == 0));
+    let rollback_result = watch(&machine.apply_context(), ID, &mut |_| ()).expect("the machine is the test's own");
+    assert!(rollback_result.is_some_and(|rollback_result| rollback_result.left() == 0));
     assert_eq!(
         machine.state.newest_open().expect("the machine is the test's own"),
         None,
@@ -105,11 +109,11 @@ fn what_was_confirmed_and_is_restored_in_part_never_counts_as_kept_alone() {
         let (dir, machine) = made();
         let before = machine.files();
         machine.apply(&machine.changes(), ID, &mut |_| ()).expect("the machine is the test's own");
-        confirm(&machine.ground()).expect("the machine is the test's own");
+        confirm(&machine.apply_context()).expect("the machine is the test's own");
         let kept = machine.files();
         let is_killed = is_killed(dir.path(), "rollback-kept", at);
         let reported = machine.state.read(ID).expect("the machine is the test's own");
-        let says = reported.is_being_undone() || reported.is_closed();
+        let says = reported.is_rolling_back() || reported.is_closed();
         assert!(machine.files() == kept || says, "killed at step {at}: {reported:?}");
         by_rollback(&machine);
         assert_eq!(machine.files(), before, "killed at step {at}");
@@ -128,7 +132,7 @@ fn what_somebody_began_to_take_back_is_not_confirmed_and_its_watch_goes_on() {
     let applied = machine.files();
     assert!(is_killed(dir.path(), "rollback", 1));
     assert_eq!(machine.files(), applied, "it was about to begin");
-    let refusals = [confirm(&machine.ground()), extend(&machine.ground(), ID, Duration::from_mins(1))];
+    let refusals = [confirm(&machine.apply_context()), extend(&machine.apply_context(), ID, Duration::from_mins(1))];
     for refused in refusals {
         let why = refused.expect_err("it is taken back").to_string();
         assert!(why.contains("it is partly rolled back"), "{why}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use linerate_host::apply::{TuneError, rollback};
 use linerate_host::watch::{watch, write_down};
-use linerate_record::journal::By;
+use linerate_record::journal::RolledBackBy;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::machine::{Machine, made};
@@ -35,9 +35,10 @@ fn a_process_whose_disk_is_full() {
         .expect("the machine is the test's own");
     setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), maximum: None }).expect("the machine is the test's own");
     if std::env::var(WHAT).expect("the machine is the test's own") == "rollback" {
-        let rolled = rollback(&machine.ground(), None, false, &mut |_| ()).expect("the machine is the test's own");
-        assert_eq!(rolled.left(), 0);
-        assert!(rolled.unrecorded.is_some(), "it says that the journal does not tell");
+        let rollback_result =
+            rollback(&machine.apply_context(), None, false, &mut |_| ()).expect("the machine is the test's own");
+        assert_eq!(rollback_result.left(), 0);
+        assert!(rollback_result.unrecorded.is_some(), "it says that the journal does not tell");
         return;
     }
     if std::env::var(WHAT).expect("the machine is the test's own") == "watch" {
@@ -52,9 +53,10 @@ fn a_process_whose_disk_is_full() {
 
 /// The watch restores all, and its journal says so once the disk has room.
 fn written_down_later(machine: &Machine) {
-    let rolled = watch(&machine.ground(), "1", &mut |_| ()).expect("it acts").expect("its time is over");
-    assert!(rolled.left() == 0 && rolled.unrecorded.is_some(), "{rolled:?}");
-    assert!(!write_down(&machine.ground(), &rolled, Duration::ZERO), "the disk is full");
+    let rollback_result =
+        watch(&machine.apply_context(), "1", &mut |_| ()).expect("it acts").expect("its time is over");
+    assert!(rollback_result.left() == 0 && rollback_result.unrecorded.is_some(), "{rollback_result:?}");
+    assert!(!write_down(&machine.apply_context(), &rollback_result, Duration::ZERO), "the disk is full");
     machine.set(OWN.0, OWN.1);
     let closed = || machine.state.read("1").expect("the machine is the test's own").closed;
     assert_eq!(closed(), None);
@@ -63,9 +65,9 @@ fn written_down_later(machine: &Machine) {
             std::thread::sleep(Duration::from_millis(300));
             setrlimit(Resource::Fsize, Rlimit { current: None, maximum: None }).expect("it may have more");
         });
-        assert!(write_down(&machine.ground(), &rolled, Duration::from_mins(1)));
+        assert!(write_down(&machine.apply_context(), &rollback_result, Duration::from_mins(1)));
     });
-    assert!(matches!(closed(), Some((By::Lapse, _, 0))), "{:?}", closed());
+    assert!(matches!(closed(), Some((RolledBackBy::Lapse, _, 0))), "{:?}", closed());
 }
 
 /// Whether the disk was full before the process was done.

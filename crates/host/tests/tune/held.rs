@@ -3,7 +3,7 @@
 use linerate_host::apply::rollback;
 use linerate_host::owner;
 use linerate_host::watch::{is_watched, overdue, watch};
-use linerate_record::journal::{By, JournalLine, Owner, Watcher};
+use linerate_record::journal::{JournalLine, Owner, RolledBackBy, Watcher};
 
 use super::machine::{Machine, scratch};
 
@@ -17,21 +17,25 @@ fn a_watch_that_holds_on_to_journals_acts_though_they_are_moved_or_removed() {
         let before = machine.files();
         machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
         machine.let_time_pass("1");
-        let (ground, held) = (machine.ground(), machine.state.held("1").unwrap());
+        let (apply_context, held) = (machine.apply_context(), machine.state.held("1").unwrap());
         let away = dir.path().join("away");
         if is_removed {
             std::fs::remove_dir_all(machine.state.path()).unwrap();
         } else {
             std::fs::rename(machine.state.path(), &away).unwrap();
         }
-        assert!(watch(&ground, "1", &mut nothing).is_err(), "one that does not, finds nothing");
-        let ground = linerate_host::apply::Ground { state: &held, ..ground };
-        let rolled = watch(&ground, "1", &mut nothing).unwrap().unwrap();
-        assert_eq!((rolled.left(), rolled.unrecorded.is_some()), (0, is_removed), "{rolled:?}");
+        assert!(watch(&apply_context, "1", &mut nothing).is_err(), "one that does not, finds nothing");
+        let apply_context = linerate_host::apply::ApplyContext { state: &held, ..apply_context };
+        let rollback_result = watch(&apply_context, "1", &mut nothing).unwrap().unwrap();
+        assert_eq!(
+            (rollback_result.left(), rollback_result.unrecorded.is_some()),
+            (0, is_removed),
+            "{rollback_result:?}"
+        );
         assert_eq!(machine.files(), before, "removed: {is_removed}");
         if !is_removed {
             std::fs::rename(&away, machine.state.path()).unwrap();
-            assert!(matches!(machine.state.read("1").unwrap().closed, Some((By::Lapse, _, 0))));
+            assert!(matches!(machine.state.read("1").unwrap().closed, Some((RolledBackBy::Lapse, _, 0))));
         }
     }
 }
@@ -56,7 +60,7 @@ fn what_is_over_and_has_no_watch_is_taken_back_and_what_has_one_or_may_have_is_n
     let dir = scratch();
     let machine = Machine::make(dir.path());
     let before = machine.files();
-    let ground = machine.ground();
+    let apply_context = machine.apply_context();
     let (own, namespace) = match linerate_host::watch::this_process().unwrap() {
         Watcher::Process { process, namespace } => (process, namespace),
         Watcher::Unit(unit) => panic!("{unit}"),
@@ -69,16 +73,16 @@ fn what_is_over_and_has_no_watch_is_taken_back_and_what_has_one_or_may_have_is_n
     let reported = || machine.state.read("1").unwrap();
     watched_by(&machine, vec![ended.clone()]);
     assert_eq!(is_watched(&reported()), Some(false));
-    assert!(overdue(&ground, &reported()).unwrap().is_none(), "it is not over");
+    assert!(overdue(&apply_context, &reported()).unwrap().is_none(), "it is not over");
     machine.let_time_pass("1");
     for (by, lives) in [(vec![], None), (vec![ended.clone(), process(own)], Some(true))] {
         watched_by(&machine, by);
         assert_eq!(is_watched(&reported()), lives);
-        assert!(overdue(&ground, &reported()).unwrap().is_none(), "{lives:?}");
+        assert!(overdue(&apply_context, &reported()).unwrap().is_none(), "{lives:?}");
         assert_eq!(machine.files(), after, "{lives:?}");
     }
     watched_by(&machine, vec![ended]);
-    assert_eq!(overdue(&ground, &reported()).unwrap().map(|rolled| rolled.left()), Some(0));
+    assert_eq!(overdue(&apply_context, &reported()).unwrap().map(|rollback_result| rollback_result.left()), Some(0));
     assert_eq!(machine.files(), before);
-    assert!(rollback(&ground, None, false, &mut nothing).is_err(), "nothing is left to take back");
+    assert!(rollback(&apply_context, None, false, &mut nothing).is_err(), "nothing is left to take back");
 }

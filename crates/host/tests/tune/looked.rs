@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use linerate_host::apply::{Terms, TuneError, apply, confirm, rollback, would_apply};
+use linerate_host::apply::{ApplyTerms, TuneError, apply, confirm, rollback, would_apply};
 use linerate_host::owner;
 use linerate_record::journal::Owner;
 use linerate_record::knob::ChangeSet;
 
 use super::machine::{Machine, ROWS, made};
 
-fn terms(id: &str, owner: Option<Owner>) -> Terms {
-    Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner, wave: None }
+fn terms(id: &str, owner: Option<Owner>) -> ApplyTerms {
+    ApplyTerms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner, wave: None }
 }
 
 /// All files of the machine, and all of its journals' folder, with the lock.
@@ -29,7 +29,7 @@ fn files(machine: &Machine) -> BTreeMap<PathBuf, Vec<u8>> {
 /// What a look says, which writes nothing.
 fn looked(machine: &Machine, set: &ChangeSet) -> Result<usize, TuneError> {
     let before = files(machine);
-    let said = would_apply(&machine.ground(), set, &terms("9", None));
+    let said = would_apply(&machine.apply_context(), set, &terms("9", None));
     assert!(files(machine) == before, "it only looks: {said:?}");
     said
 }
@@ -62,11 +62,11 @@ fn what_waits_is_refused_by_a_look_and_stays_as_it_is() {
     assert!(matches!(looked(&machine, &changes), Err(TuneError::Pending(id)) if id == "1"));
     machine.let_time_pass("1");
     assert!(matches!(looked(&machine, &changes), Err(TuneError::Lapsing(id)) if id == "1"));
-    rollback(&machine.ground(), None, false, &mut |_| ()).unwrap();
+    rollback(&machine.apply_context(), None, false, &mut |_| ()).unwrap();
     assert_eq!(looked(&machine, &changes).unwrap(), ROWS.len());
 
     machine.apply(&changes, "2", &mut |_| ()).unwrap();
-    confirm(&machine.ground()).unwrap();
+    confirm(&machine.apply_context()).unwrap();
     assert_eq!(looked(&machine, &changes).unwrap(), 0, "it has all of them");
 }
 
@@ -75,8 +75,8 @@ fn what_the_next_application_ends_is_not_refused_by_a_look_and_not_ended_by_it()
     let (dir, machine) = made();
     let changes = machine.changes();
     let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-    let owner = owner::of(child.id()).unwrap();
-    apply(&machine.ground(), &changes, &terms("1", Some(owner)), &mut |_| Ok(Vec::new()), &mut |_| ()).unwrap();
+    let owner = owner::process_owner(child.id()).unwrap();
+    apply(&machine.apply_context(), &changes, &terms("1", Some(owner)), &mut |_| Ok(Vec::new()), &mut |_| ()).unwrap();
     assert!(matches!(looked(&machine, &changes), Err(TuneError::Busy)), "its owner lives");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -89,7 +89,7 @@ fn what_the_next_application_ends_is_not_refused_by_a_look_and_not_ended_by_it()
     assert_eq!(looked(&machine, &changes).unwrap(), 0, "by their values, these settings survived it");
     assert!(machine.state.read("2").unwrap().is_pending());
     machine.set("proc/sys/kernel/random/boot_id", "11111111-1111-1111-1111-111111111111");
-    rollback(&machine.ground(), None, false, &mut |_| ()).unwrap();
+    rollback(&machine.apply_context(), None, false, &mut |_| ()).unwrap();
 
     // As a kill before the first change leaves it.
     let path = dir.path().join("state/2.journal");

@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use linerate_host::Root;
-use linerate_host::apply::{Applied, ApplyStep, Ground, Terms, TuneError, apply, machine_hash};
+use linerate_host::apply::{Applied, ApplyContext, ApplyStep, ApplyTerms, TuneError, apply, machine_hash};
 use linerate_host::journal::JournalFolder;
 use linerate_record::knob::domain::number;
 use linerate_record::knob::{
-    CHANGES_SCHEMA, Change, ChangeSet, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Space, TakesEffect,
+    CHANGES_SCHEMA, Change, ChangeSet, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Space,
+    TakesEffect,
 };
 
 /// Id, locator, device, file, prior text, new value.
@@ -140,7 +141,7 @@ fn knob(id: &'static str, locator: Locator, owned_by: Option<&'static str>) -> K
         default: "",
         summary: "",
         why: "",
-        relief: Relief::Nothing,
+        relief: RelievedResource::Nothing,
         relieves: "",
         risk: "",
         sources: &[],
@@ -203,8 +204,8 @@ impl Machine {
         }
     }
 
-    pub(crate) fn ground(&self) -> Ground<'_> {
-        Ground { root: &self.root, state: &self.state, find: &find }
+    pub(crate) fn apply_context(&self) -> ApplyContext<'_> {
+        ApplyContext { root: &self.root, state: &self.state, find: &find }
     }
 
     /// Every file of the machine, by its path.
@@ -250,7 +251,7 @@ impl Machine {
         let change = |&(id, _, device, _, prior, new): &Row| {
             let chosen = prior.split(' ').find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
             Change {
-                place: SettingPlace { knob: id.to_owned(), device: device.map(str::to_owned), space: Space::Host },
+                place: SettingId { knob: id.to_owned(), device: device.map(str::to_owned), space: Space::Host },
                 prior: chosen.unwrap_or(prior).to_owned(),
                 new: new.to_owned(),
                 scope: Scope::Host,
@@ -275,8 +276,9 @@ impl Machine {
         id: &str,
         step: &mut dyn FnMut(ApplyStep),
     ) -> Result<Applied, TuneError> {
-        let terms = Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner: None, wave: None };
-        apply(&self.ground(), set, &terms, &mut |_| Ok(Vec::new()), step)
+        let terms =
+            ApplyTerms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner: None, wave: None };
+        apply(&self.apply_context(), set, &terms, &mut |_| Ok(Vec::new()), step)
     }
 
     /// Lets the time of an application be over. Its journal stays as long as it is, as time alone leaves it.

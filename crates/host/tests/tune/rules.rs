@@ -2,8 +2,8 @@
 
 use linerate_host::apply::{ApplyStep, ChangeOutcome, TuneError, apply, confirm, rollback};
 use linerate_host::watch::{trial, watch};
-use linerate_record::journal::{By, Undo};
-use linerate_record::knob::{Change, SettingPlace, Space};
+use linerate_record::journal::{RollbackOutcome, RolledBackBy};
+use linerate_record::knob::{Change, SettingId, Space};
 
 use super::machine::{ROWS, made};
 
@@ -16,20 +16,20 @@ fn what_is_confirmed_stays_and_can_still_be_taken_back() {
     let applied = machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     assert!(applied.outcomes.iter().all(|outcome| *outcome == ChangeOutcome::Made), "{applied:?}");
     assert!(applied.overridden.is_empty());
-    confirm(&machine.ground()).unwrap();
+    confirm(&machine.apply_context()).unwrap();
     machine.let_time_pass("1");
-    assert!(watch(&machine.ground(), "1", &mut nothing).unwrap().is_none(), "it is not needed any more");
+    assert!(watch(&machine.apply_context(), "1", &mut nothing).unwrap().is_none(), "it is not needed any more");
     assert_eq!(machine.text("sys/block/sda/queue/scheduler"), "none [mq-deadline]");
     assert_eq!(machine.text("sys/class/net/eth0/queues/rx-0/rps_cpus"), "00000000,000000ff");
-    assert!(confirm(&machine.ground()).is_err(), "once is enough");
+    assert!(confirm(&machine.apply_context()).is_err(), "once is enough");
     let again = machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
     assert!(again.outcomes.iter().all(|outcome| *outcome == ChangeOutcome::Already));
     assert!(!again.is_pending, "nothing was changed, so nothing waits");
     let kept = machine.files();
-    let why = rollback(&machine.ground(), None, false, &mut nothing).unwrap_err().to_string();
+    let why = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap_err().to_string();
     assert!(why.contains("1 was confirmed: linerate tune rollback 1, or --kept"), "{why}");
     assert_eq!(machine.files(), kept, "what is kept is taken back by its name alone");
-    rollback(&machine.ground(), Some("1"), false, &mut nothing).unwrap();
+    rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap();
     assert_eq!(machine.files(), before);
 }
 
@@ -39,13 +39,13 @@ fn what_lapsed_does_not_expose_what_was_confirmed_before_it() {
     let mut first = machine.changes();
     let rest = first.changes.split_off(5);
     machine.apply(&first, "1", &mut nothing).unwrap();
-    confirm(&machine.ground()).unwrap();
+    confirm(&machine.apply_context()).unwrap();
     let kept = machine.files();
     machine.apply(&linerate_record::knob::ChangeSet { changes: rest, ..first }, "2", &mut nothing).unwrap();
     machine.let_time_pass("2");
-    watch(&machine.ground(), "2", &mut nothing).unwrap();
+    watch(&machine.apply_context(), "2", &mut nothing).unwrap();
     for _ in 0..3 {
-        assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
+        assert!(matches!(rollback(&machine.apply_context(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
         assert_eq!(machine.files(), kept);
     }
 }
@@ -57,7 +57,7 @@ fn what_was_confirmed_is_not_taken_back_while_another_application_waits() {
     let mut first = machine.changes();
     let rest = first.changes.split_off(5);
     machine.apply(&first, "1", &mut nothing).unwrap();
-    confirm(&machine.ground()).unwrap();
+    confirm(&machine.apply_context()).unwrap();
     // One that sets a value of the first back, which its own rollback would bring again.
     let mut second = linerate_record::knob::ChangeSet { changes: rest, ..first.clone() };
     let back = first.changes.remove(0);
@@ -65,12 +65,12 @@ fn what_was_confirmed_is_not_taken_back_while_another_application_waits() {
     machine.apply(&second, "2", &mut nothing).unwrap();
     let waits = machine.files();
     for force in [false, true] {
-        let refused = rollback(&machine.ground(), Some("1"), force, &mut nothing);
+        let refused = rollback(&machine.apply_context(), Some("1"), force, &mut nothing);
         assert!(matches!(&refused, Err(TuneError::Pending(id)) if id == "2"), "{refused:?}");
         assert_eq!(machine.files(), waits);
     }
-    assert_eq!(rollback(&machine.ground(), None, false, &mut nothing).unwrap().id, "2");
-    assert_eq!(rollback(&machine.ground(), Some("1"), false, &mut nothing).unwrap().left(), 0);
+    assert_eq!(rollback(&machine.apply_context(), None, false, &mut nothing).unwrap().id, "2");
+    assert_eq!(rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap().left(), 0);
     assert_eq!(machine.files(), before);
 }
 
@@ -86,15 +86,15 @@ fn a_file_of_changes_with_texts_beyond_what_a_journal_holds_is_refused() {
             Ok(_) => assert!(part.is_empty(), "{bytes}"),
         }
     }
-    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
     assert_eq!(machine.files(), before);
     let mut many = machine.changes();
     let one = Change { why: "w".repeat(16 << 10), ..many.changes[0].clone() };
-    let of = |number: usize| Change {
-        place: SettingPlace { knob: format!("net.ipv4.none{number}"), ..one.place.clone() },
+    let numbered_change = |number: usize| Change {
+        place: SettingId { knob: format!("net.ipv4.none{number}"), ..one.place.clone() },
         ..one.clone()
     };
-    many.changes = (0..1_025).map(of).collect();
+    many.changes = (0..1_025).map(numbered_change).collect();
     let why = machine.apply(&many, "2", &mut nothing).unwrap_err().to_string();
     assert!(why.contains("longer than 16 MiB"), "{why}");
 }
@@ -121,22 +121,22 @@ fn an_application_of_no_change_waits_for_nobody() {
         let applied = machine.apply(set, id, &mut |step| go(step)).unwrap();
         schedulers("[none] mq-deadline", "none [bfq] kyber");
         assert!(!applied.is_pending, "{id}");
-        assert!(matches!(machine.state.read(id).unwrap().closed, Some((By::Unchanged, _, 0))), "{id}");
-        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("no changes are pending"));
-        assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
+        assert!(matches!(machine.state.read(id).unwrap().closed, Some((RolledBackBy::Unchanged, _, 0))), "{id}");
+        assert!(confirm(&machine.apply_context()).unwrap_err().to_string().contains("no changes are pending"));
+        assert!(matches!(rollback(&machine.apply_context(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
     }
     // As a kill before the first change leaves it: a journal that has begun, and no more.
     machine.apply(&machine.changes(), "3", &mut nothing).unwrap();
     let path = dir.path().join("state/3.journal");
     let begun = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned() + "\n";
-    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
     std::fs::write(&path, &begun).unwrap();
     assert!(machine.state.read("3").unwrap().is_pending());
-    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("no changes are pending"));
+    assert!(confirm(&machine.apply_context()).unwrap_err().to_string().contains("no changes are pending"));
     std::fs::write(&path, &begun).unwrap();
     machine.apply(&machine.changes(), "4", &mut nothing).unwrap();
-    assert!(matches!(machine.state.read("3").unwrap().closed, Some((By::Unchanged, _, 0))));
-    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    assert!(matches!(machine.state.read("3").unwrap().closed, Some((RolledBackBy::Unchanged, _, 0))));
+    rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
     assert_eq!(machine.files(), before);
 }
 
@@ -146,13 +146,13 @@ fn what_nobody_confirms_is_taken_back_and_cannot_be_confirmed_then() {
     let before = machine.files();
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     machine.let_time_pass("1");
-    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("its time is over"));
-    let rolled = watch(&machine.ground(), "1", &mut nothing).unwrap().unwrap();
-    assert!(rolled.undone.iter().all(|(_, undo)| *undo == Undo::Restored));
-    assert_eq!(rolled.undone.len(), ROWS.len());
+    assert!(confirm(&machine.apply_context()).unwrap_err().to_string().contains("its time is over"));
+    let rollback_result = watch(&machine.apply_context(), "1", &mut nothing).unwrap().unwrap();
+    assert!(rollback_result.rolled_back.iter().all(|(_, undo)| *undo == RollbackOutcome::Restored));
+    assert_eq!(rollback_result.rolled_back.len(), ROWS.len());
     assert_eq!(machine.files(), before);
-    assert!(confirm(&machine.ground()).is_err());
-    assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
+    assert!(confirm(&machine.apply_context()).is_err());
+    assert!(matches!(rollback(&machine.apply_context(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
 }
 
 #[test]
@@ -161,12 +161,12 @@ fn a_change_of_somebody_else_stays_and_is_told() {
     let before = machine.files();
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     machine.set("proc/sys/vm/swappiness", "1");
-    let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
-    assert_eq!(rolled.left(), 1);
-    let left = rolled.undone.iter().find(|(place, _)| place.knob == "vm.swappiness").unwrap();
-    assert_eq!(left.1, Undo::Left { current: "1".to_owned() });
+    let rollback_result = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
+    assert_eq!(rollback_result.left(), 1);
+    let left = rollback_result.rolled_back.iter().find(|(place, _)| place.knob == "vm.swappiness").unwrap();
+    assert_eq!(left.1, RollbackOutcome::Left { current: "1".to_owned() });
     assert_eq!(machine.text("proc/sys/vm/swappiness"), "1");
-    let forced = rollback(&machine.ground(), None, true, &mut nothing).unwrap();
+    let forced = rollback(&machine.apply_context(), None, true, &mut nothing).unwrap();
     assert_eq!(forced.left(), 0);
     assert_eq!(machine.files(), before);
 }
@@ -205,7 +205,7 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
     let (_dir, machine) = made();
     let mut changes = machine.changes();
     let change = |knob: &str, device: Option<&str>, space: Space, new: &str| Change {
-        place: SettingPlace { knob: knob.to_owned(), device: device.map(str::to_owned), space },
+        place: SettingId { knob: knob.to_owned(), device: device.map(str::to_owned), space },
         prior: "1".to_owned(),
         new: new.to_owned(),
         ..changes.changes[0].clone()
@@ -314,13 +314,13 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
     let before = machine.files();
     let set = machine.changes();
     let within = std::time::Duration::from_secs(60);
-    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None, wave: None };
-    let unarmed = apply(&machine.ground(), &set, &terms, &mut |_| Err("no".to_owned()), &mut nothing);
+    let terms = linerate_host::apply::ApplyTerms { id: "1".to_owned(), root: None, within, owner: None, wave: None };
+    let unarmed = apply(&machine.apply_context(), &set, &terms, &mut |_| Err("no".to_owned()), &mut nothing);
     assert!(matches!(unarmed, Err(TuneError::Watch(_))));
     assert_eq!(machine.files(), before);
     let lock = machine.state.lock().unwrap();
     assert!(matches!(machine.apply(&set, "2", &mut nothing), Err(TuneError::Busy)));
-    assert!(matches!(rollback(&machine.ground(), None, false, &mut nothing), Err(TuneError::Busy)));
+    assert!(matches!(rollback(&machine.apply_context(), None, false, &mut nothing), Err(TuneError::Busy)));
     drop(lock);
     assert_eq!(machine.files(), before);
     machine.apply(&set, "3", &mut nothing).unwrap();
@@ -335,21 +335,21 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
 fn one_machine_is_changed_by_one_at_a_time_whatever_its_journals() {
     let (dir, machine) = made();
     let other = linerate_host::journal::JournalFolder::open(dir.path().join("other")).unwrap();
-    let ground = linerate_host::apply::Ground { state: &other, ..machine.ground() };
+    let apply_context = linerate_host::apply::ApplyContext { state: &other, ..machine.apply_context() };
     let within = std::time::Duration::from_secs(60);
-    let terms = linerate_host::apply::Terms { id: "2".to_owned(), root: None, within, owner: None, wave: None };
+    let terms = linerate_host::apply::ApplyTerms { id: "2".to_owned(), root: None, within, owner: None, wave: None };
     let mut tried = 0;
     let set = machine.changes();
     machine
         .apply(&set, "1", &mut |_| {
-            let at_once = apply(&ground, &set, &terms, &mut |_| Ok(Vec::new()), &mut nothing);
+            let at_once = apply(&apply_context, &set, &terms, &mut |_| Ok(Vec::new()), &mut nothing);
             assert!(matches!(at_once, Err(TuneError::Busy)), "{at_once:?}");
             tried += 1;
         })
         .unwrap();
     assert!(tried > ROWS.len());
     assert!(other.ids().unwrap().is_empty());
-    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
 }
 
 #[test]
@@ -362,27 +362,27 @@ fn a_restore_that_failed_leaves_the_watch_armed_until_it_gives_up() {
     let block = || std::fs::remove_file(&file).and_then(|()| std::fs::create_dir(&file)).unwrap();
     block();
     for _ in 0..2 {
-        let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
-        assert_eq!(rolled.left(), 1, "{rolled:?}");
+        let rollback_result = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
+        assert_eq!(rollback_result.left(), 1, "{rollback_result:?}");
         assert!(machine.state.read("1").unwrap().is_pending(), "the watch goes on");
-        assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("partly rolled back"));
+        assert!(confirm(&machine.apply_context()).unwrap_err().to_string().contains("partly rolled back"));
     }
     std::fs::remove_dir(&file).unwrap();
     machine.set("proc/sys/vm/swappiness", "10");
     machine.let_time_pass("1");
-    let rolled = watch(&machine.ground(), "1", &mut nothing).unwrap().unwrap();
-    assert_eq!(rolled.left(), 0);
+    let rollback_result = watch(&machine.apply_context(), "1", &mut nothing).unwrap().unwrap();
+    assert_eq!(rollback_result.left(), 0);
     assert_eq!(machine.files(), before);
     assert_eq!(machine.state.newest_open().unwrap(), None);
 
     machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
     block();
     machine.let_time_pass("2");
-    assert_eq!(watch(&machine.ground(), "2", &mut nothing).unwrap().unwrap().left(), 1);
-    assert!(matches!(machine.state.read("2").unwrap().closed, Some((By::Lapse, _, 1))), "it has given up");
+    assert_eq!(watch(&machine.apply_context(), "2", &mut nothing).unwrap().unwrap().left(), 1);
+    assert!(matches!(machine.state.read("2").unwrap().closed, Some((RolledBackBy::Lapse, _, 1))), "it has given up");
     std::fs::remove_dir(&file).unwrap();
     machine.set("proc/sys/vm/swappiness", "10");
-    assert_eq!(rollback(&machine.ground(), None, false, &mut nothing).unwrap().left(), 0);
+    assert_eq!(rollback(&machine.apply_context(), None, false, &mut nothing).unwrap().left(), 0);
     assert_eq!(machine.state.newest_open().unwrap(), None);
     assert_eq!(machine.files(), before);
 }
@@ -395,21 +395,21 @@ fn a_watch_outlasts_a_journal_that_cannot_be_read_for_a_while_and_not_one_that_i
     machine.let_time_pass("1");
     let (journal, aside) = (machine.state.path().join("1.journal"), machine.state.path().join("aside"));
     std::fs::copy(&journal, &aside).unwrap();
-    let rolled = std::thread::scope(|scope| {
+    let rollback_result = std::thread::scope(|scope| {
         // A link is not followed; it takes the journal's place at once, as the journal does then.
         let link = machine.state.path().join("link");
         std::os::unix::fs::symlink(&aside, &link).unwrap();
         std::fs::rename(&link, &journal).unwrap();
-        let watching = scope.spawn(|| watch(&machine.ground(), "1", &mut nothing));
+        let watching = scope.spawn(|| watch(&machine.apply_context(), "1", &mut nothing));
         std::thread::sleep(std::time::Duration::from_millis(300));
         assert!(!watching.is_finished(), "it tries again");
         std::fs::rename(&aside, &journal).unwrap();
         watching.join().unwrap().unwrap()
     });
-    assert_eq!(rolled.map(|rolled| rolled.left()), Some(0));
+    assert_eq!(rollback_result.map(|rollback_result| rollback_result.left()), Some(0));
     assert_eq!(machine.files(), before);
     std::fs::remove_file(&journal).unwrap();
-    assert!(matches!(watch(&machine.ground(), "1", &mut nothing), Err(TuneError::State { .. })));
+    assert!(matches!(watch(&machine.apply_context(), "1", &mut nothing), Err(TuneError::State { .. })));
 }
 
 #[test]
@@ -418,7 +418,7 @@ fn a_trial_opens_for_writing_what_the_watch_writes_and_changes_nothing() {
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     let lock = machine.state.lock().unwrap();
     let (before, journal) = (machine.files(), machine.state.read("1").unwrap());
-    let tried = |sysctl| trial(&machine.ground(), "1", sysctl).map_err(|error| error.to_string());
+    let tried = |sysctl| trial(&machine.apply_context(), "1", sysctl).map_err(|error| error.to_string());
     assert_eq!(tried(None), Ok(()), "its applier has the lock");
     assert_eq!(tried(Some("vm.swappiness")), Ok(()));
     assert!(tried(Some("../etc/passwd")).unwrap_err().contains("is not the name of a sysctl"));
@@ -440,9 +440,9 @@ fn after_a_boot_nothing_is_restored_blindly() {
     machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
     machine.set("proc/sys/kernel/random/boot_id", "22222222-2222-2222-2222-222222222222");
     let after = machine.files();
-    assert!(confirm(&machine.ground()).unwrap_err().to_string().contains("has been rebooted since"));
-    let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
-    assert!(rolled.after_reboot && rolled.undone.is_empty());
+    assert!(confirm(&machine.apply_context()).unwrap_err().to_string().contains("has been rebooted since"));
+    let rollback_result = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
+    assert!(rollback_result.after_reboot && rollback_result.rolled_back.is_empty());
     assert_eq!(machine.files(), after);
 }
 
@@ -455,11 +455,13 @@ fn without_a_boot_id_changes_are_taken_back_and_not_taken_for_gone() {
     let text = std::fs::read(&id).unwrap();
     std::fs::remove_file(&id).unwrap();
     assert!(matches!(machine.apply(&machine.changes(), "2", &mut nothing), Err(TuneError::Pending(_))));
-    let rolled = rollback(&machine.ground(), None, false, &mut nothing).unwrap();
-    assert!(!rolled.after_reboot && rolled.left() == 0 && rolled.undone.len() == ROWS.len());
+    let rollback_result = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
+    assert!(
+        !rollback_result.after_reboot && rollback_result.left() == 0 && rollback_result.rolled_back.len() == ROWS.len()
+    );
     // A capture that never had one is changed and changed back too.
     machine.apply(&machine.changes(), "3", &mut nothing).unwrap();
-    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
     std::fs::write(&id, text).unwrap();
     assert_eq!(machine.files(), before);
 }
@@ -469,9 +471,9 @@ fn an_application_whose_time_is_over_before_it_is_through_takes_itself_back() {
     let (_dir, machine) = made();
     let before = machine.files();
     let within = std::time::Duration::ZERO;
-    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None, wave: None };
+    let terms = linerate_host::apply::ApplyTerms { id: "1".to_owned(), root: None, within, owner: None, wave: None };
     let error =
-        apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut nothing).unwrap_err();
+        apply(&machine.apply_context(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut nothing).unwrap_err();
     assert!(error.to_string().contains("time to confirm ended"), "{error}");
     assert_eq!(machine.files(), before);
 }

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use linerate_host::apply::{ApplyStep, Terms, TuneError, apply, rollback};
+use linerate_host::apply::{ApplyStep, ApplyTerms, TuneError, apply, rollback};
 use linerate_host::watch::watch;
-use linerate_record::journal::By;
+use linerate_record::journal::RolledBackBy;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
 use super::machine::{Machine, ROWS, scratch};
@@ -33,7 +33,7 @@ fn a_process_that_is_stopped() {
     };
     match std::env::var(WHAT).expect("the test says so").as_str() {
         "apply" => drop(machine.apply(&machine.changes(), ID, &mut step)),
-        "rollback" => drop(rollback(&machine.ground(), None, false, &mut step)),
+        "rollback" => drop(rollback(&machine.apply_context(), None, false, &mut step)),
         other => panic!("{other}"),
     }
 }
@@ -67,7 +67,7 @@ fn stopped_at_every_step(what: &str, applied_before: bool) -> u32 {
             return at - 1;
         }
         machine.let_time_pass(ID);
-        watch(&machine.ground(), ID, &mut |_| ()).expect("the watch acts");
+        watch(&machine.apply_context(), ID, &mut |_| ()).expect("the watch acts");
         assert_eq!(machine.files(), before, "{what} stopped at step {at}");
         let journal = machine.state.read(ID).expect("a journal");
         assert!(matches!(journal.closed, Some((_, _, 0))), "{what} stopped at step {at}: {journal:?}");
@@ -88,8 +88,9 @@ fn a_process_stopped_at_any_step_changes_nothing_after_its_watch() {
 
 /// Applies within so many milliseconds, with a step that may take longer.
 fn applied_within(machine: &Machine, ms: u64, step: &mut dyn FnMut(ApplyStep)) -> Result<(), TuneError> {
-    let terms = Terms { id: ID.to_owned(), root: None, within: Duration::from_millis(ms), owner: None, wave: None };
-    apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), step).map(drop)
+    let terms =
+        ApplyTerms { id: ID.to_owned(), root: None, within: Duration::from_millis(ms), owner: None, wave: None };
+    apply(&machine.apply_context(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), step).map(drop)
 }
 
 #[test]
@@ -112,7 +113,10 @@ fn an_application_that_a_disk_outlasts_at_any_step_takes_itself_back_and_tells_n
         let why = done.expect_err("it took longer than it may").to_string();
         assert!(why.contains("time to confirm ended"), "{slow:?} {times}: {why}");
         assert_eq!(machine.files(), before, "{slow:?} {times}");
-        assert!(matches!(machine.state.read(ID).expect("a journal").closed, Some((By::Failure, _, 0))), "{slow:?}");
+        assert!(
+            matches!(machine.state.read(ID).expect("a journal").closed, Some((RolledBackBy::Failure, _, 0))),
+            "{slow:?}"
+        );
     }
 }
 
@@ -138,7 +142,7 @@ fn a_holder_of_the_lock_that_cannot_be_ended_neither_keeps_the_watch_nor_outlive
         while machine.files() == before && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(20));
         }
-        let watching = scope.spawn(|| watch(&machine.ground(), ID, &mut |_| ()));
+        let watching = scope.spawn(|| watch(&machine.apply_context(), ID, &mut |_| ()));
         while machine.files() != before && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -149,7 +153,10 @@ fn a_holder_of_the_lock_that_cannot_be_ended_neither_keeps_the_watch_nor_outlive
         go_on.send(()).expect("it waits");
         let done = applying.join().expect("no panic");
         assert!(matches!(done, Err(TuneError::Reverted { left: 0, .. })), "{done:?}");
-        assert_eq!(watching.join().expect("no panic").expect("it acted").map(|rolled| rolled.left()), Some(0));
+        assert_eq!(
+            watching.join().expect("no panic").expect("it acted").map(|rollback_result| rollback_result.left()),
+            Some(0)
+        );
     });
     assert_eq!(machine.files(), before);
     assert!(machine.state.read(ID).expect("a journal").is_closed());

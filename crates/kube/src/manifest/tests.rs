@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::*;
-use crate::up::documents;
+use crate::client_fleet::documents;
 
-fn plain() -> Wishes {
-    Wishes {
+fn plain() -> ClientManifest {
+    ClientManifest {
         instance: "a1".to_owned(),
         namespace: "linerate".to_owned(),
         makes_namespaces: true,
@@ -30,8 +30,8 @@ fn plain() -> Wishes {
     }
 }
 
-fn full() -> Wishes {
-    Wishes {
+fn full() -> ClientManifest {
+    ClientManifest {
         storage_label: Some(("example.com/storage".to_owned(), Some("true".to_owned()))),
         storage_until: Some("2026-11-24T08:00:00Z".to_owned()),
         ..plain()
@@ -39,8 +39,8 @@ fn full() -> Wishes {
 }
 
 /// What changes storage nodes.
-fn changing() -> Wishes {
-    Wishes { clients: 0, changes: true, ..full() }
+fn changing() -> ClientManifest {
+    ClientManifest { clients: 0, changes: true, ..full() }
 }
 
 fn golden(name: &str, text: &str) {
@@ -56,15 +56,15 @@ fn golden(name: &str, text: &str) {
 fn the_same_wishes_give_the_same_text() {
     golden("clients.yaml", &render(&plain()));
     golden("storage.yaml", &render(&full()));
-    let others = Wishes { makes_namespaces: false, clients: 1, ..plain() };
+    let others = ClientManifest { makes_namespaces: false, clients: 1, ..plain() };
     golden("one_client.yaml", &render(&others));
     let pods = [("node2", "b"), ("node1", "a")].map(|(node, pod)| StoragePod { node: node.into(), pod: pod.into() });
     golden("fleet.yaml", &fleet(&full(), Some("prod"), &pods));
     golden("change.yaml", &render(&changing()));
 }
 
-fn linked() -> Wishes {
-    Wishes { clients: 4, host_clients: 2, service_port: Some(5_301), ..plain() }
+fn linked() -> ClientManifest {
+    ClientManifest { clients: 4, host_clients: 2, service_port: Some(5_301), ..plain() }
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn clients_of_hosts_and_services_are_those_of_the_api_and_each_service_is_of_one
     assert_eq!(wishes.checked(), Ok(()));
     assert_eq!(wishes.namespaces(), ["linerate", "linerate-host"]);
     let documents = documents(&render(&wishes)).unwrap();
-    let of = |kind: &str| documents.iter().filter(|one| one["kind"] == kind).collect::<Vec<_>>();
-    let services = of("Service");
+    let documents_of_kind = |kind: &str| documents.iter().filter(|one| one["kind"] == kind).collect::<Vec<_>>();
+    let services = documents_of_kind("Service");
     assert_eq!(services.len(), 4);
     for (index, service) in services.iter().enumerate() {
         taken_by::<Service>(service);
@@ -85,7 +85,7 @@ fn clients_of_hosts_and_services_are_those_of_the_api_and_each_service_is_of_one
         assert_eq!(service["metadata"]["name"], format!("linerate-a1-{index}").as_str());
         assert_eq!(service["spec"]["ports"][0]["port"], 5_301);
     }
-    let jobs = of("Job");
+    let jobs = documents_of_kind("Job");
     assert_eq!(jobs.len(), 2);
     jobs.iter().for_each(|job| taken_by::<Job>(job));
     let pod = &jobs[1]["spec"]["template"]["spec"];
@@ -98,7 +98,7 @@ fn clients_of_hosts_and_services_are_those_of_the_api_and_each_service_is_of_one
         assert_eq!(pod.pointer(absent), None, "{absent}");
     }
     assert_eq!(pod.pointer("/securityContext/runAsNonRoot"), Some(&Value::from(true)));
-    let before = crate::up::documents(&render(&plain())).unwrap();
+    let before = crate::client_fleet::documents(&render(&plain())).unwrap();
     assert!(before.iter().all(|one| one["kind"] != "Service" && one["metadata"]["namespace"] != "linerate-host"));
 }
 
@@ -235,7 +235,7 @@ fn clients_are_what_restricted_pod_security_allows() {
     }
     let kinds: Vec<&str> = pod["volumes"].as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["run"]);
-    let without = crate::up::documents(&render(&plain())).unwrap();
+    let without = crate::client_fleet::documents(&render(&plain())).unwrap();
     let privileged = |document: &Value| document.to_string().contains("privileged") || document["kind"] == "DaemonSet";
     assert!(!without.iter().any(privileged));
 }
@@ -260,8 +260,8 @@ fn what_changes_machines_is_privileged_says_so_and_is_in_no_other_manifest() {
     taken_by::<RoleBinding>(&documents[5]);
     // Rights in these pods are rights of root: an account of another namespace has none.
     assert_eq!(documents[5]["subjects"][0]["namespace"], "linerate-change");
-    let told = set["metadata"]["annotations"]["kubernetes.io/description"].as_str().unwrap();
-    assert!(told.starts_with("Privileged: root on each storage node.") && !told.contains('\n'), "{told:?}");
+    let reported = set["metadata"]["annotations"]["kubernetes.io/description"].as_str().unwrap();
+    assert!(reported.starts_with("Privileged: root on each storage node.") && !reported.contains('\n'), "{reported:?}");
     let pod = &set["spec"]["template"]["spec"];
     for (path, expected) in [
         ("/hostPID", Value::from(true)),
@@ -310,7 +310,7 @@ fn nodes_to_be_changed_are_reached_by_whatever_pod_is_on_them() {
 fn the_fleet_that_reaches_them_reads() {
     let pods = [StoragePod { node: "node1".to_owned(), pod: "linerate-a1-storage-x".to_owned() }];
     for (context, clients) in [(None, 8), (Some("arn:aws:eks:eu-west-1:1:cluster/x"), 1)] {
-        let wishes = Wishes { clients, ..full() };
+        let wishes = ClientManifest { clients, ..full() };
         let nodes = linerate_fleet::description::read(&fleet(&wishes, context, &pods), "fleet.yaml").unwrap();
         assert_eq!(nodes.len(), clients as usize + 1);
         let reach = nodes[0].reach.to_string();
@@ -322,7 +322,7 @@ fn the_fleet_that_reaches_them_reads() {
 fn a_wish_that_cannot_be_is_told_with_what_to_write() {
     assert_eq!(plain().checked(), Ok(()));
     assert_eq!(full().checked(), Ok(()));
-    type Wish = fn(&mut Wishes);
+    type Wish = fn(&mut ClientManifest);
     let cases: [(Wish, &str); 15] = [
         (|w| w.instance = "A".to_owned(), "invalid instance \"A\""),
         (|w| w.instance = "a".repeat(33), "invalid instance"),
@@ -343,7 +343,7 @@ fn a_wish_that_cannot_be_is_told_with_what_to_write() {
     for (wish, part) in cases {
         let mut wishes = plain();
         wish(&mut wishes);
-        let told = wishes.checked().unwrap_err().to_string();
-        assert!(told.contains(part), "{part}: {told}");
+        let reported = wishes.checked().unwrap_err().to_string();
+        assert!(reported.contains(part), "{part}: {reported}");
     }
 }

@@ -62,11 +62,11 @@ impl Server {
 
     /// A kubeconfig that leads to it, with a context `test`. `user` is what it says of the user, as YAML.
     pub(crate) fn kubeconfig(&self, user: &str) -> PathBuf {
-        self.kubeconfig_of(&format!("https://{}", self.address), &self.authority_pem, user)
+        self.kubeconfig_for(&format!("https://{}", self.address), &self.authority_pem, user)
     }
 
     /// The same with another address or authority.
-    pub(crate) fn kubeconfig_of(&self, server: &str, authority_pem: &str, user: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_for(&self, server: &str, authority_pem: &str, user: &str) -> PathBuf {
         let authority = self.folder.path().join("ca.pem");
         fs::write(&authority, authority_pem).expect("a server for tests");
         let path = self.folder.path().join("kubeconfig");

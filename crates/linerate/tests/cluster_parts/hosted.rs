@@ -142,9 +142,9 @@ fn confirmed(cluster: &Cluster) -> Result<(), Failed> {
     assert_eq!(units(cluster, "linerate-tune-*"), "", "no watch is left");
     std::thread::sleep((WAITS + Duration::from_secs(10)).saturating_sub(begun.elapsed()));
     assert_eq!(there(cluster, &["cat", PLACE]), NEW, "what was confirmed stays");
-    let told: serde_json::Value =
+    let reported: serde_json::Value =
         serde_json::from_slice(&ran(cluster, "tune status --json --fleet", &[&fleet()]).stdout)?;
-    let rollout = told["rollout"].as_str().ok_or("the name of the rollout")?;
+    let rollout = reported["rollout"].as_str().ok_or("the name of the rollout")?;
     tuned(cluster, &format!("rollback {rollout}"));
     assert_eq!(there(cluster, &["cat", PLACE]), before);
     let output = ran(cluster, "fleet down --instance host", &[]);

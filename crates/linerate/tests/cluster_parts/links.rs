@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use libtest_mimic::Failed;
-use linerate_analysis::net::compared::{NetComparison, NetPairRatio};
+use linerate_analysis::net::comparison::{NetComparison, NetPairRatio};
 use linerate_analysis::net::view::NetView;
 
 use super::reach::Check;

@@ -18,10 +18,10 @@ use crate::running::eventually_within;
 const EVERY: Duration = Duration::from_millis(50);
 
 /// A request that has no answer by then has failed.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A request: when it began, counted from the first, and who answered: the node, and the address that it saw.
-pub(crate) struct Asked {
+pub(crate) struct Requested {
     pub(crate) at: Duration,
     pub(crate) answer: io::Result<(String, String)>,
 }
@@ -32,16 +32,16 @@ pub(crate) fn ask_during(
     address: SocketAddr,
     seconds: u64,
     act: impl FnOnce(),
-) -> Result<(Duration, Vec<Asked>), Failed> {
+) -> Result<(Duration, Vec<Requested>), Failed> {
     let network = File::open(cluster.network_of_client())?;
     let began = Instant::now();
-    let asking = thread::spawn(move || -> io::Result<Vec<Asked>> {
+    let asking = thread::spawn(move || -> io::Result<Vec<Requested>> {
         // Threads that this one begins are in its network.
         move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
         let mut requests = Vec::new();
         while began.elapsed() < Duration::from_secs(seconds) {
             let at = began.elapsed();
-            requests.push(thread::spawn(move || Asked { at, answer: ask(address) }));
+            requests.push(thread::spawn(move || Requested { at, answer: ask(address) }));
             thread::sleep(EVERY);
         }
         requests.into_iter().map(|one| one.join().map_err(|_| io::Error::other("a request panicked"))).collect()
@@ -49,23 +49,23 @@ pub(crate) fn ask_during(
     thread::sleep(Duration::from_secs(1));
     let acted = began.elapsed();
     act();
-    let asked = asking.join().map_err(|_| "the client panicked")??;
-    Ok((acted, asked))
+    let requested = asking.join().map_err(|_| "the client panicked")??;
+    Ok((acted, requested))
 }
 
 /// Requests of the client, as many as that.
-pub(crate) fn ask_often(cluster: &Cluster, address: SocketAddr, count: usize) -> Result<Vec<Asked>, Failed> {
+pub(crate) fn ask_often(cluster: &Cluster, address: SocketAddr, count: usize) -> Result<Vec<Requested>, Failed> {
     let network = File::open(cluster.network_of_client())?;
-    let asking = thread::spawn(move || -> io::Result<Vec<Asked>> {
+    let asking = thread::spawn(move || -> io::Result<Vec<Requested>> {
         move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
-        Ok((0..count).map(|_| Asked { at: Duration::ZERO, answer: ask(address) }).collect())
+        Ok((0..count).map(|_| Requested { at: Duration::ZERO, answer: ask(address) }).collect())
     });
     Ok(asking.join().map_err(|_| "the client panicked")??)
 }
 
 fn ask(address: SocketAddr) -> io::Result<(String, String)> {
-    let mut connection = TcpStream::connect_timeout(&address, PATIENCE)?;
-    connection.set_read_timeout(Some(PATIENCE))?;
+    let mut connection = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    connection.set_read_timeout(Some(TIMEOUT))?;
     connection.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
     let mut reply = String::new();
     connection.read_to_string(&mut reply)?;
@@ -75,9 +75,9 @@ fn ask(address: SocketAddr) -> io::Result<(String, String)> {
 }
 
 /// How many requests each node answered; those that failed are under the empty name.
-pub(crate) fn by_node(asked: &[Asked]) -> BTreeMap<&str, usize> {
+pub(crate) fn by_node(requested: &[Requested]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
-    for one in asked {
+    for one in requested {
         *counts.entry(one.answer.as_ref().map_or("", |(node, _)| node)).or_default() += 1;
     }
     counts
@@ -102,9 +102,9 @@ pub(crate) fn lose(
 ) -> Result<Loss, Failed> {
     let node = node.to_string();
     let (lose, regain) = way;
-    let (acted, asked) = ask_during(cluster, address, seconds, || drop(cluster.act(&[lose, &node])))?;
-    let before = asked.iter().filter(|one| one.at < acted && one.answer.is_err()).count();
-    let after: Vec<&Asked> = asked.iter().filter(|one| one.at >= acted).collect();
+    let (acted, requested) = ask_during(cluster, address, seconds, || drop(cluster.act(&[lose, &node])))?;
+    let before = requested.iter().filter(|one| one.at < acted && one.answer.is_err()).count();
+    let after: Vec<&Requested> = requested.iter().filter(|one| one.at >= acted).collect();
     let failed = after.iter().filter(|one| one.answer.is_err());
     let last = failed.clone().map(|one| one.at).max().unwrap_or(acted);
     // One that was under way when the node was lost may fail of that.
@@ -122,8 +122,8 @@ pub(crate) fn lose(
 /// Waits until both nodes answer again.
 pub(crate) fn await_both(cluster: &Cluster, address: SocketAddr) {
     eventually_within(PATIENT, "both nodes to answer", || {
-        ask_often(cluster, address, 20).is_ok_and(|asked| {
-            let counts = by_node(&asked);
+        ask_often(cluster, address, 20).is_ok_and(|requested| {
+            let counts = by_node(&requested);
             counts.len() == 2 && !counts.contains_key("")
         })
     });

@@ -72,8 +72,8 @@ pub(crate) fn missing() -> Vec<String> {
 fn packets(cluster: &Cluster, link: &str) -> (u64, u64) {
     let output = cluster.inside("ip").args(["-json", "-stats", "link", "show", link]).output().expect("it runs");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("ip says JSON");
-    let of = |way: &str| said[0]["stats64"][way]["packets"].as_u64().expect("a count");
-    (of("rx"), of("tx"))
+    let packets = |way: &str| said[0]["stats64"][way]["packets"].as_u64().expect("a count");
+    (packets("rx"), packets("tx"))
 }
 
 /// Of the links of both planes, for something that is done meanwhile.
@@ -97,9 +97,9 @@ fn links_of(cluster: &Cluster, node: u32) -> Result<Vec<serde_json::Value>, Fail
 /// Agents are well with what was rendered, and tell of it; the link of the tunnel is Geneve's, and cards have programs.
 fn tell_of_geneve(cluster: &Cluster) -> Result<(), Failed> {
     for node in 1..=NODES {
-        let told = cluster.act(&["agent", &node.to_string(), "status", "--verbose"]);
+        let reported = cluster.act(&["agent", &node.to_string(), "status", "--verbose"]);
         for part in ["Tunnel [geneve]", "DSR", "Geneve", "Device Mode:"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(reported.contains(part), "{part}: {reported}");
         }
         let links = links_of(cluster, node)?;
         assert!(links.iter().any(|link| link["linkinfo"]["info_kind"] == "geneve"), "{links:?}");
@@ -146,17 +146,17 @@ fn answered_by_its_own_link(cluster: &Cluster) -> Result<(), Failed> {
     let one = announcing(cluster, address).ok_or("one of the nodes announces it")?;
     let other = (1..=NODES).find(|node| *node != one).ok_or("there is another")?;
     let before = tunnelled(cluster, other, "rx")?;
-    let (asked, counts) = counted(cluster, || ask_often(cluster, address, 60));
+    let (requested, counts) = counted(cluster, || ask_often(cluster, address, 60));
     let forwarded = tunnelled(cluster, other, "rx")? - before;
-    let asked = asked?;
+    let requested = requested?;
     assert_eq!(announcing(cluster, address), Some(one), "it announces still");
-    let answered = by_node(&asked).get(&*format!("n{other}")).copied().unwrap_or_default() as u64;
+    let answered = by_node(&requested).get(&*format!("n{other}")).copied().unwrap_or_default() as u64;
     println!(
         "announced by n{one}; n{other} answered {answered} and took {forwarded} packets out of Geneve: \
          packets {{link: (from it, to it)}} {counts:?}"
     );
     let (replies, requests) = counts[&format!("out-n{other}")];
-    assert!(answered >= 10, "{:?}", by_node(&asked));
+    assert!(answered >= 10, "{:?}", by_node(&requested));
     assert!(replies >= answered * PACKETS_OF_AN_ANSWER, "{counts:?}");
     assert!(requests < answered, "{counts:?}");
     assert!(forwarded >= answered * PACKETS_OF_AN_ANSWER, "{forwarded}");
@@ -178,10 +178,10 @@ fn ports_by_both(cluster: &Cluster) -> Result<(), Failed> {
     for node in 1..=NODES {
         let address = SocketAddr::new(format!("10.231.82.{}", 10 + node).parse()?, port);
         await_both(cluster, address);
-        let asked = ask_often(cluster, address, 60)?;
-        println!("{address}: {:?}", by_node(&asked));
-        assert!(by_node(&asked).values().all(|&count| count >= 10), "{:?}", by_node(&asked));
-        all_see(&asked, IN_SEGMENT);
+        let requested = ask_often(cluster, address, 60)?;
+        println!("{address}: {:?}", by_node(&requested));
+        assert!(by_node(&requested).values().all(|&count| count >= 10), "{:?}", by_node(&requested));
+        all_see(&requested, IN_SEGMENT);
     }
     Ok(())
 }

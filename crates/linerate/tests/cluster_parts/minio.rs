@@ -51,7 +51,7 @@ const NOTICED: Duration = Duration::from_secs(10);
 
 /// MinIO asks for the names of other nodes every 30 s where it is in a Kubernetes (`runDNSCache` in
 /// `cmd/common-main.go`): until then, they do not find a pod that has another address.
-const NAMES_ASKED: Duration = Duration::from_secs(40);
+const NAMES_REQUESTED: Duration = Duration::from_secs(40);
 
 const UIDS: &str = "jsonpath={.items[*].metadata.uid}";
 
@@ -83,16 +83,16 @@ pub(crate) fn missing_for_minio() -> Vec<&'static str> {
 
 fn start(name: &'static str) -> Result<Cluster, String> {
     let began = Instant::now();
-    let told = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
+    let reported = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
     let rendered = render(name, "client");
     let environment = [("DRIVES", "2"), ("NAMES", "10.233.0.10")];
     let cluster = Cluster::hold(&format!("cluster-{name}"), rendered, ["nodes", &SPARE.to_string()], &environment)?;
-    told("control plane and kubelets");
+    reported("control plane and kubelets");
     for (image, variable) in [("minio", "MINIO"), ("coredns", "COREDNS")] {
         let program = std::env::var(variable).unwrap_or_default();
         cluster.give(&format!("linerate.local/{image}:test"), program, SPARE);
     }
-    told("images are on all nodes");
+    reported("images are on all nodes");
     // First, so that nothing else is on the spare node, whose processors it asks for.
     applied(&cluster, "--filename", "load/clients.yaml");
     applied(&cluster, "--filename", "dns/coredns.yaml");
@@ -106,13 +106,13 @@ fn start(name: &'static str) -> Result<Cluster, String> {
     }
     let client = client(&cluster);
     eventually_within(PATIENT, "every node to serve", || (0..NODES).all(|node| client.serves(node)));
-    told("every node serves");
+    reported("every node serves");
     (1..=NODES).for_each(|node| shape(&cluster, node));
     for client in [&client, &Client { bucket: "load", ..client.clone() }] {
         client.make_bucket().map_err(|error| error.to_string())?;
     }
     client.write(0..KEPT, &[0, 1, 2, 3]).map_err(|error| error.to_string())?;
-    told("objects are written");
+    reported("objects are written");
     Ok(cluster)
 }
 
@@ -139,7 +139,7 @@ fn site() -> String {
 /// A client in the network of the control plane, which asks every node by its port.
 fn client(cluster: &Cluster) -> Client {
     let text = fs::read_to_string(secret(cluster)).expect("it was written");
-    let of = |key: &str| {
+    let yaml_value = |key: &str| {
         let value = text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": "));
         value.map(|value| value.trim_matches('"').to_owned()).expect("a key")
     };
@@ -148,7 +148,7 @@ fn client(cluster: &Cluster) -> Client {
     let port: u16 = port.parse().expect("a port");
     let nodes = (1..=NODES).map(|node| ([10, 231, 80, 10 + node as u8], port).into()).collect();
     let network = cluster.first().join("ns/net");
-    Client { network, nodes, user: of("user"), password: of("password"), bucket: "kept" }
+    Client { network, nodes, user: yaml_value("user"), password: yaml_value("password"), bucket: "kept" }
 }
 
 /// Both ways of a node's link: what it sends at its end, and what it receives at the switch's.
@@ -195,12 +195,12 @@ fn as_computed(cluster: &Cluster) -> Result<(), Failed> {
 fn predicted() -> Result<[f64; 2], Failed> {
     let output = linerate().arg("plan").arg(site()).arg("--json").output()?;
     let plan: Value = serde_json::from_slice(&output.stdout)?;
-    let of = |share: f64| {
+    let predicted_rate = |share: f64| {
         let works = plan["works"].as_array()?;
         let curve = &works.iter().find(|work| work["work"]["read_share"] == share)?["curve"];
         curve["points"].as_array()?.iter().find(|point| point["in_flight"] == IN_FLIGHT)?["bytes_per_s"].as_f64()
     };
-    Ok([of(1.0).ok_or("a prediction for GET")?, of(0.0).ok_or("a prediction for PUT")?])
+    Ok([predicted_rate(1.0).ok_or("a prediction for GET")?, predicted_rate(0.0).ok_or("a prediction for PUT")?])
 }
 
 /// A bench by the rendered client, from its pod.
@@ -352,7 +352,7 @@ fn is_replaced(cluster: &Cluster) -> Result<(), Failed> {
     println!("{:6.1} s its drives have all objects", began.elapsed().as_secs_f64());
     let nobody = Vec::<String>::new();
     assert_eq!(client.lost(KEPT, &[0, 1, 2, 3])?, nobody, "every object by every node");
-    thread::sleep(NAMES_ASKED.saturating_sub(moved.elapsed()));
+    thread::sleep(NAMES_REQUESTED.saturating_sub(moved.elapsed()));
     // Of four shards that are needed, the other rack has four, two of them on the new machine.
     for node in ["1", "2"] {
         cluster.act(&["crash", node]);

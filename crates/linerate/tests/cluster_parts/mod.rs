@@ -24,7 +24,7 @@ use libtest_mimic::Failed;
 use crate::running::{eventually_within, linerate, shown};
 
 /// Agents, routes and pods of a machine that does something else as well, or that is emulated by one that does.
-pub(crate) const PATIENT: Duration = Duration::from_secs(600);
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Nodes of a cluster.
 pub(crate) const NODES: u32 = 2;
@@ -119,23 +119,23 @@ impl Cluster {
         let (site, more) = name.split_once('+').map_or((name, None), |(variant, more)| (variant, Some(more)));
         let (tier, site) = site.split_once('/').unwrap_or(("cilium", site));
         let began = Instant::now();
-        let told = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
+        let reported = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
         let rendered = render(site, site.split_once('-').map_or(site, |(variant, _)| variant));
         let name = format!("cluster-{}", name.replace('/', "-"));
         let cluster = Cluster::hold(&name, rendered, [tier, &NODES.to_string()], &[])?;
-        told("control plane and kubelets");
+        reported("control plane and kubelets");
         let mut values = vec![cluster.path("cilium/values.yaml"), parts("overlay.yaml")];
         values.extend((tier == "machines").then(|| parts("machines.yaml")));
         values.extend(more.map(|more| parts(&format!("{more}.yaml"))));
         cluster.act(&["cilium"].into_iter().chain(values.iter().map(String::as_str)).collect::<Vec<_>>());
-        told("every agent says OK");
+        reported("every agent says OK");
         cluster.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=900s"]);
         // Definitions come from the operator. A variant without addresses and BGP has no resources.
         for part in ["addresses", "bgp", "l2-announcement"] {
             let path = cluster.path(&format!("cilium/{part}.yaml"));
             if Path::new(&path).exists() {
                 let taken = || cluster.ended(&["apply", "--validate=strict", "--filename", &path]).status.success();
-                eventually_within(PATIENT, "Cilium's resources to be taken", taken);
+                eventually_within(LONG_TIMEOUT, "Cilium's resources to be taken", taken);
             }
         }
         cluster.kubectl(&["apply", "--validate=strict", "--filename", &cluster.path("engine/namespace.yaml")]);
@@ -149,7 +149,7 @@ impl Cluster {
         }
         if tier == "cilium" {
             cluster.serve();
-            told("pods are ready");
+            reported("pods are ready");
         }
         Ok(cluster)
     }

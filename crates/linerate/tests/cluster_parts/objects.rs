@@ -16,7 +16,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 const EVERY: Duration = Duration::from_millis(100);
 
 /// To a connection, and to each piece of an answer: that of clients which are in no hurry.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Sizes in turn: one that the engine keeps with its description, one of a single block, one of several.
 const SIZES: [usize; 3] = [16 << 10, 300 << 10, (2 << 20) + 7];
@@ -68,11 +68,11 @@ impl Client {
     }
 
     /// The body of the answer to a signed request, which has to be whole and a success.
-    fn asked(&self, node: usize, method: &str, path: &str, body: &[u8]) -> io::Result<Vec<u8>> {
+    fn requested(&self, node: usize, method: &str, path: &str, body: &[u8]) -> io::Result<Vec<u8>> {
         let address = self.nodes[node];
-        let mut connection = TcpStream::connect_timeout(&address, PATIENCE)?;
-        connection.set_read_timeout(Some(PATIENCE))?;
-        connection.set_write_timeout(Some(PATIENCE))?;
+        let mut connection = TcpStream::connect_timeout(&address, TIMEOUT)?;
+        connection.set_read_timeout(Some(TIMEOUT))?;
+        connection.set_write_timeout(Some(TIMEOUT))?;
         connection.write_all(&self.head(address, method, path, body.len()))?;
         connection.write_all(body)?;
         let mut answer = Vec::new();
@@ -113,19 +113,19 @@ impl Client {
 
     /// Whether a node reaches enough of the others to serve.
     pub(crate) fn serves(&self, node: usize) -> bool {
-        self.inside(|| self.asked(node, "GET", "/minio/health/cluster", b"").is_ok()).is_ok_and(|serves| serves)
+        self.inside(|| self.requested(node, "GET", "/minio/health/cluster", b"").is_ok()).is_ok_and(|serves| serves)
     }
 
     /// Makes its bucket.
     pub(crate) fn make_bucket(&self) -> io::Result<()> {
-        self.inside(|| self.asked(0, "PUT", &format!("/{}", self.bucket), b""))?.map(drop)
+        self.inside(|| self.requested(0, "PUT", &format!("/{}", self.bucket), b""))?.map(drop)
     }
 
     /// Writes these objects by these nodes in turn.
     pub(crate) fn write(&self, numbers: std::ops::Range<usize>, nodes: &[usize]) -> io::Result<()> {
         self.inside(|| {
             for (number, node) in numbers.zip(nodes.iter().cycle()) {
-                self.asked(*node, "PUT", &self.path(number), &body(number))?;
+                self.requested(*node, "PUT", &self.path(number), &body(number))?;
             }
             Ok(())
         })?
@@ -137,7 +137,7 @@ impl Client {
 
     /// Reads an object by a node, and compares every byte.
     fn read(&self, node: usize, number: usize) -> io::Result<()> {
-        let found = self.asked(node, "GET", &self.path(number), b"")?;
+        let found = self.requested(node, "GET", &self.path(number), b"")?;
         if found == body(number) { Ok(()) } else { Err(io::Error::other(format!("object {number} is another"))) }
     }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use libtest_mimic::Failed;
 
-use super::loss::{Asked, ask_often, await_both, by_node, lose};
+use super::loss::{Requested, ask_often, await_both, by_node, lose};
 use super::{Cluster, NODES, PATIENT, of_variant};
 use crate::running::eventually_within;
 
@@ -46,7 +46,7 @@ pub(crate) fn pod(cluster: &Cluster, node: u32) -> (String, String) {
 }
 
 /// Who answers a pod, and whom it sees.
-fn asked_by_pod(cluster: &Cluster, name: &str, address: &str) -> String {
+fn requested_by_pod(cluster: &Cluster, name: &str, address: &str) -> String {
     cluster.kubectl(&["exec", "--namespace", "minio", name, "--", "/answer", "ask", address, "9000"])
 }
 
@@ -69,9 +69,9 @@ pub(crate) fn pods_and_services(cluster: &Cluster) -> Result<(), Failed> {
         for to in 1..=NODES {
             let (_, address) = pod(cluster, to);
             // Pods have their own addresses: nothing is masqueraded among them.
-            assert_eq!(asked_by_pod(cluster, &name, &address), format!("n{to} {source}\n"), "n{from} to n{to}");
+            assert_eq!(requested_by_pod(cluster, &name, &address), format!("n{to} {source}\n"), "n{from} to n{to}");
         }
-        let answers: Vec<String> = (0..8).map(|_| asked_by_pod(cluster, &name, &inside)).collect();
+        let answers: Vec<String> = (0..8).map(|_| requested_by_pod(cluster, &name, &inside)).collect();
         println!("n{from} to {inside}: {answers:?}");
         assert!(answers.iter().all(|answer| answer.starts_with('n')), "{answers:?}");
     }
@@ -103,8 +103,8 @@ fn next_hops(cluster: &Cluster, address: SocketAddr) -> usize {
 }
 
 /// Each request has an answer of a server that sees this client.
-pub(crate) fn all_see(asked: &[Asked], client: &str) {
-    for one in asked {
+pub(crate) fn all_see(requested: &[Requested], client: &str) {
+    for one in requested {
         let (node, seen) = one.answer.as_ref().expect("an answer");
         assert_eq!(seen, client, "{node}");
     }
@@ -115,11 +115,11 @@ pub(crate) fn over_both(cluster: &Cluster) -> Result<(), Failed> {
     eventually_within(PATIENT, "two next hops", || next_hops(cluster, address) == NODES as usize);
     println!("{}", cluster.act(&["on", "router", "ip", "route", "show", &address.ip().to_string()]));
     await_both(cluster, address);
-    let asked = ask_often(cluster, address, 60)?;
-    println!("{address}: {:?}", by_node(&asked));
+    let requested = ask_often(cluster, address, 60)?;
+    println!("{address}: {:?}", by_node(&requested));
     // Of 60 choices between two, fewer than ten for one are less likely than 1e-7.
-    assert!(by_node(&asked).values().all(|&count| count >= 10), "{:?}", by_node(&asked));
-    all_see(&asked, BEHIND_ROUTER);
+    assert!(by_node(&requested).values().all(|&count| count >= 10), "{:?}", by_node(&requested));
+    all_see(&requested, BEHIND_ROUTER);
     Ok(())
 }
 
@@ -140,12 +140,12 @@ fn ports(cluster: &Cluster, segment: &str, client: &str) -> Result<(), Failed> {
     for node in 1..=NODES {
         let address = SocketAddr::new(format!("{segment}.{}", 10 + node).parse()?, port);
         eventually_within(PATIENT, "a node port to answer", || {
-            ask_often(cluster, address, 1).is_ok_and(|asked| asked[0].answer.is_ok())
+            ask_often(cluster, address, 1).is_ok_and(|requested| requested[0].answer.is_ok())
         });
-        let asked = ask_often(cluster, address, 20)?;
-        println!("{address}: {:?}", by_node(&asked));
-        assert_eq!(by_node(&asked), [(&*format!("n{node}"), 20)].into(), "policy Local");
-        all_see(&asked, client);
+        let requested = ask_often(cluster, address, 20)?;
+        println!("{address}: {:?}", by_node(&requested));
+        assert_eq!(by_node(&requested), [(&*format!("n{node}"), 20)].into(), "policy Local");
+        all_see(&requested, client);
     }
     Ok(())
 }
@@ -170,11 +170,11 @@ fn announced_by_one(cluster: &Cluster) -> Result<(), Failed> {
     pods_and_services(cluster)?;
     let address = address_of_service(cluster)?;
     await_both(cluster, address);
-    let asked = ask_often(cluster, address, 60)?;
+    let requested = ask_often(cluster, address, 60)?;
     let one = announcing(cluster, address);
-    println!("{address}: {:?}, announced by {one:?}", by_node(&asked));
+    println!("{address}: {:?}, announced by {one:?}", by_node(&requested));
     assert!(one.is_some(), "one of the nodes announces it");
-    assert!(by_node(&asked).values().all(|&count| count >= 10), "policy Cluster: {:?}", by_node(&asked));
+    assert!(by_node(&requested).values().all(|&count| count >= 10), "policy Cluster: {:?}", by_node(&requested));
     Ok(())
 }
 
@@ -182,9 +182,9 @@ fn announced_by_one(cluster: &Cluster) -> Result<(), Failed> {
 pub(crate) fn answered_directly(cluster: &Cluster) -> Result<(), Failed> {
     announced_by_one(cluster)?;
     all_see(&ask_often(cluster, address_of_service(cluster)?, 60)?, IN_SEGMENT);
-    let told = cluster.act(&["agent", "1", "status", "--verbose"]);
+    let reported = cluster.act(&["agent", "1", "status", "--verbose"]);
     for part in ["DSR", "Geneve"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
     Ok(())
 }

@@ -50,9 +50,10 @@ pub(crate) fn outside(trace: &str, rows: &[Row], who: &[&str]) -> (Vec<String>, 
             "*" => true,
             "own" => is_own(&call.arguments),
             "netlink" => {
-                let asked = protocols.get(descriptor).cloned().flatten().map(|of| (asked(&of, &call.arguments), of));
-                asked.is_some_and(|(asked, of)| {
-                    rows.iter().any(|row| row.who == "netlink" && row.call == of && row.argument == asked)
+                let requested =
+                    protocols.get(descriptor).cloned().flatten().map(|of| (requested(&of, &call.arguments), of));
+                requested.is_some_and(|(requested, of)| {
+                    rows.iter().any(|row| row.who == "netlink" && row.call == of && row.argument == requested)
                 })
             }
             // A call without any constant is not known to be one of those that are listed.
@@ -150,7 +151,7 @@ fn is_own(arguments: &str) -> bool {
 }
 
 /// What a message of netlink asks for, by its name in the kernel's headers.
-fn asked(protocol: &str, arguments: &str) -> String {
+fn requested(protocol: &str, arguments: &str) -> String {
     let kind = arguments.split_once("nlmsg_type=").map_or("", |(_, behind)| behind);
     let kind = kind.split([',', ' ', '}']).next().unwrap_or_default();
     let content = arguments.split_once("}, ").map_or("", |(_, behind)| behind);

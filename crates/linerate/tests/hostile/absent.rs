@@ -13,8 +13,8 @@ fn no_such_bucket() -> Option<Said> {
 }
 
 /// Says once that there is no such bucket.
-fn is_absent_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let is_first = asked.method == "GET" && objects.insert("asked/once".to_owned(), 0).is_none();
+fn is_absent_once(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_first = requested.method == "GET" && objects.insert("asked/once".to_owned(), 0).is_none();
     is_first.then(no_such_bucket).flatten()
 }
 
@@ -29,12 +29,13 @@ fn that_there_is_no_bucket_is_believed_of_several_answers() {
 }
 
 /// The same, lets its owner make the bucket that is there, as us-east-1 does, and notes where it is made or removed.
-fn is_absent_once_and_is_made_again(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.key.is_empty() && asked.query.is_empty() && ["PUT", "DELETE"].contains(&asked.method.as_str()) {
-        objects.insert(format!("bucket/{}", asked.method), 0);
+fn is_absent_once_and_is_made_again(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.key.is_empty() && requested.query.is_empty() && ["PUT", "DELETE"].contains(&requested.method.as_str())
+    {
+        objects.insert(format!("bucket/{}", requested.method), 0);
         return says("");
     }
-    is_absent_once(asked, objects)
+    is_absent_once(requested, objects)
 }
 
 #[test]

@@ -10,12 +10,12 @@ use super::versioned::{keeps, keeps_for_ever};
 use super::{OBJECTS, bench, clean, flags, says, says_403, shown, view};
 
 /// Knows no deletion of several objects, and holds every third against deletion.
-fn holds_some(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.deletes_many() {
+fn holds_some(requested: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.deletes_many() {
         return Some(Said::Answer(reply("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>")));
     }
-    let seq: Option<u64> = asked.key.rsplit('/').next().and_then(|name| name.split('-').next()?.parse().ok());
-    (asked.method == "DELETE" && seq.is_some_and(|seq| seq.is_multiple_of(3))).then(|| says_403("AccessDenied"))?
+    let seq: Option<u64> = requested.key.rsplit('/').next().and_then(|name| name.split('-').next()?.parse().ok());
+    (requested.method == "DELETE" && seq.is_some_and(|seq| seq.is_multiple_of(3))).then(|| says_403("AccessDenied"))?
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn an_object_that_is_not_deleted_keeps_no_other_and_is_told_once() {
 }
 
 /// Confirms deletions and makes none; every other listing shows nothing.
-fn wavers(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.deletes_many() {
+fn wavers(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.deletes_many() {
         return says("<DeleteResult/>");
     }
-    if !asked.lists() || asked.looks() {
+    if !requested.lists() || requested.looks() {
         return None;
     }
     let is_second = objects.remove("listed").is_some();
@@ -80,9 +80,9 @@ fn a_run_whose_listings_show_again_what_they_no_longer_showed_is_no_success() {
 }
 
 /// Has a bucket once it is made, and removes it only where nothing is in it.
-pub(crate) fn makes(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let of_bucket = asked.key.is_empty() && asked.query.is_empty();
-    match asked.method.as_str() {
+pub(crate) fn makes(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let of_bucket = requested.key.is_empty() && requested.query.is_empty();
+    match requested.method.as_str() {
         "PUT" if of_bucket => {
             objects.insert("bucket".into(), 0);
             says("")
@@ -97,24 +97,24 @@ pub(crate) fn makes(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>
         "GET" if !objects.contains_key("bucket") => {
             Some(Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>")))
         }
-        "GET" if asked.lists() && asked.query.ends_with("prefix=") => {
+        "GET" if requested.lists() && requested.query.ends_with("prefix=") => {
             let own = objects.iter().filter(|(key, _)| *key != "bucket").map(|(key, size)| (key.clone(), *size));
-            Some(Said::Answer(reply("200 OK", &listing(asked, &own.collect()))))
+            Some(Said::Answer(reply("200 OK", &listing(requested, &own.collect()))))
         }
         _ => None,
     }
 }
 
 /// The same, and confirms deletions that it does not make: a listing below a prefix shows nothing from then on.
-fn hides_below_prefixes(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.deletes_many() {
+fn hides_below_prefixes(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.deletes_many() {
         objects.insert("deleted".into(), 0);
         return says("<DeleteResult/>");
     }
-    if asked.lists() && !asked.query.ends_with("prefix=") && objects.contains_key("deleted") {
+    if requested.lists() && !requested.query.ends_with("prefix=") && objects.contains_key("deleted") {
         return says("<ListBucketResult/>");
     }
-    makes(asked, objects)
+    makes(requested, objects)
 }
 
 #[test]
@@ -135,11 +135,11 @@ fn a_bucket_that_is_made_goes_and_takes_what_may_come_yet_with_it() {
     let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
     assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
     // A deletion that is not answered leaves what nobody listed; but the bucket is removed.
-    let never = |asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>| {
-        if asked.method == "PUT" && !asked.key.is_empty() && objects.len() > 30 {
+    let never = |requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>| {
+        if requested.method == "PUT" && !requested.key.is_empty() && objects.len() > 30 {
             return Some(Said::Nothing);
         }
-        makes(asked, objects)
+        makes(requested, objects)
     };
     let (hostile, out) = (Hostile::serve(never), tempdir().unwrap());
     let output = bench(out.path(), &flags(&hostile, "--op put --timeout 1s"));
@@ -148,8 +148,8 @@ fn a_bucket_that_is_made_goes_and_takes_what_may_come_yet_with_it() {
 }
 
 /// Is busy once, where it is looked for the bucket, where it lists uploads, and where it lists versions.
-fn is_busy_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let what = ["max-keys=1&", "uploads=", "versions="].into_iter().find(|what| asked.query.contains(what))?;
+fn is_busy_once(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let what = ["max-keys=1&", "uploads=", "versions="].into_iter().find(|what| requested.query.contains(what))?;
     let busy = "<Error><Code>SlowDown</Code></Error>";
     let is_first = objects.insert(format!("busy/{what}"), 0).is_none();
     is_first.then(|| Said::Answer(reply("503 Slow Down", busy)))
@@ -175,11 +175,11 @@ fn a_bucket_is_not_removed_while_something_of_the_run_may_be_in_it() {
     let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
     let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
     assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
-    let removes_all = |asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>| {
-        if asked.method == "DELETE" && asked.key.is_empty() {
+    let removes_all = |requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>| {
+        if requested.method == "DELETE" && requested.key.is_empty() {
             objects.clear();
         }
-        wavers(asked, objects)
+        wavers(requested, objects)
     };
     hostile.behave(removes_all);
     let output = clean(out.path(), &["--remove-bucket"]);
@@ -215,8 +215,8 @@ fn an_object_in_a_bucket_that_keeps_versions_is_counted_once() {
 }
 
 /// Lists three pages for ever, each behind another token.
-fn goes_round(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if !asked.lists() || asked.looks() {
+fn goes_round(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if !requested.lists() || requested.looks() {
         return None;
     }
     let n = objects.get("page").copied().unwrap_or_default();
@@ -242,18 +242,18 @@ fn a_listing_that_goes_round_ends_a_cleaning_which_says_what_it_had_begun() {
 }
 
 /// Begins uploads, completes none, lets none be aborted, and lists none.
-fn keeps_uploads(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn keeps_uploads(requested: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
     let begun = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>";
-    match asked.method.as_str() {
-        "POST" if asked.query.starts_with("uploads") => says(begun),
-        "POST" if asked.query.contains("uploadId=") => {
+    match requested.method.as_str() {
+        "POST" if requested.query.starts_with("uploads") => says(begun),
+        "POST" if requested.query.contains("uploadId=") => {
             Some(Said::Answer(reply("500 Internal Server Error", "<Error><Code>InternalError</Code></Error>")))
         }
-        "PUT" if asked.query.contains("partNumber=") => {
+        "PUT" if requested.query.contains("partNumber=") => {
             Some(Said::Answer(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n".to_vec()))
         }
-        "DELETE" if asked.query.contains("uploadId=") => says_403("AccessDenied"),
-        "GET" if asked.query.contains("uploads") => Some(Said::Answer(reply("501 Not Implemented", ""))),
+        "DELETE" if requested.query.contains("uploadId=") => says_403("AccessDenied"),
+        "GET" if requested.query.contains("uploads") => Some(Said::Answer(reply("501 Not Implemented", ""))),
         _ => None,
     }
 }

@@ -85,11 +85,11 @@ impl Hostile {
 fn connection(stream: TcpStream, manner: &Mutex<Manner>, objects: &Mutex<BTreeMap<String, u64>>) {
     let _ = stream.set_nodelay(true);
     let mut stream = BufReader::new(stream);
-    while let Ok(Some(asked)) = read(&mut stream) {
+    while let Ok(Some(requested)) = read(&mut stream) {
         let said = {
             let manner = *manner.lock().expect("nobody panicked");
             let mut objects = objects.lock().expect("nobody panicked");
-            manner(&asked, &mut objects).unwrap_or_else(|| Said::Answer(answer(&asked, &mut objects)))
+            manner(&requested, &mut objects).unwrap_or_else(|| Said::Answer(answer(&requested, &mut objects)))
         };
         match said {
             Said::Answer(bytes) if stream.get_mut().write_all(&bytes).is_ok() => {}
@@ -139,28 +139,30 @@ pub(crate) fn reply(status: &str, body: &str) -> Vec<u8> {
 }
 
 /// What S3 would say.
-fn answer(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Vec<u8> {
-    match asked.method.as_str() {
-        "GET" if asked.lists() => reply("200 OK", &listing(asked, objects)),
-        "GET" if asked.query.contains("uploads") => reply("200 OK", "<ListMultipartUploadsResult/>"),
-        "GET" if asked.key.is_empty() && asked.query == "versioning=" => reply("200 OK", "<VersioningConfiguration/>"),
-        "GET" if asked.key.is_empty() => reply("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>"),
+fn answer(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Vec<u8> {
+    match requested.method.as_str() {
+        "GET" if requested.lists() => reply("200 OK", &listing(requested, objects)),
+        "GET" if requested.query.contains("uploads") => reply("200 OK", "<ListMultipartUploadsResult/>"),
+        "GET" if requested.key.is_empty() && requested.query == "versioning=" => {
+            reply("200 OK", "<VersioningConfiguration/>")
+        }
+        "GET" if requested.key.is_empty() => reply("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>"),
         "POST" => {
-            let text = String::from_utf8_lossy(&asked.body);
+            let text = String::from_utf8_lossy(&requested.body);
             for key in text.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next()) {
                 objects.remove(key);
             }
             reply("200 OK", "<DeleteResult/>")
         }
         "PUT" => {
-            objects.insert(asked.key.clone(), asked.body.len() as u64);
+            objects.insert(requested.key.clone(), requested.body.len() as u64);
             reply("200 OK", "")
         }
         "DELETE" => {
-            objects.remove(&asked.key);
+            objects.remove(&requested.key);
             b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()
         }
-        method => match objects.get(&asked.key) {
+        method => match objects.get(&requested.key) {
             Some(size) if method == "HEAD" => format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n").into_bytes(),
             Some(size) => reply("200 OK", &"x".repeat(*size as usize)),
             None => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
@@ -168,9 +170,10 @@ fn answer(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Vec<u
     }
 }
 
-pub(crate) fn listing(asked: &ReceivedRequest, objects: &BTreeMap<String, u64>) -> String {
-    let (prefix, after) = (asked.parameter("prefix").unwrap_or_default(), asked.parameter("continuation-token"));
-    let most = asked.parameter("max-keys").and_then(|text| text.parse().ok()).unwrap_or(1000);
+pub(crate) fn listing(requested: &ReceivedRequest, objects: &BTreeMap<String, u64>) -> String {
+    let (prefix, after) =
+        (requested.parameter("prefix").unwrap_or_default(), requested.parameter("continuation-token"));
+    let most = requested.parameter("max-keys").and_then(|text| text.parse().ok()).unwrap_or(1000);
     let all = objects.iter().filter(|(key, _)| key.starts_with(&prefix));
     let mut left = all.filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after)).peekable();
     let (mut text, mut last) = (String::from("<ListBucketResult>"), String::new());

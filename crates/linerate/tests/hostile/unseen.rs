@@ -23,69 +23,70 @@ fn is_removed(hostile: &Hostile) -> bool {
 }
 
 /// Has a bucket once it is made, and removes it with whatever is in it.
-fn removes_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.method == "DELETE" && asked.key.is_empty() && asked.query.is_empty() {
+fn removes_all(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.method == "DELETE" && requested.key.is_empty() && requested.query.is_empty() {
         objects.insert(REMOVED.into(), 0);
         return says("");
     }
-    let is_gone = asked.method == "GET" && objects.contains_key(REMOVED);
+    let is_gone = requested.method == "GET" && objects.contains_key(REMOVED);
     let gone = || Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>"));
-    is_gone.then(gone).or_else(|| makes(asked, objects))
+    is_gone.then(gone).or_else(|| makes(requested, objects))
 }
 
-fn lists_versions_of_all(asked: &ReceivedRequest) -> bool {
-    asked.query.contains("versions=") && !asked.query.contains("prefix=linerate")
+fn lists_versions_of_all(requested: &ReceivedRequest) -> bool {
+    requested.query.contains("versions=") && !requested.query.contains("prefix=linerate")
 }
 
 /// In which somebody else's object lies below a delete marker, behind a page that shows nothing.
-fn holds_a_foreign_version(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if lists_versions_of_all(asked) && asked.query.contains("key-marker=z") {
+fn holds_a_foreign_version(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if lists_versions_of_all(requested) && requested.query.contains("key-marker=z") {
         return says(
             "<ListVersionsResult><DeleteMarker><Key>theirs</Key><VersionId>2</VersionId></DeleteMarker>\
              <Version><Key>theirs</Key><VersionId>1</VersionId></Version></ListVersionsResult>",
         );
     }
-    if lists_versions_of_all(asked) {
+    if lists_versions_of_all(requested) {
         return says(
             "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>z</NextKeyMarker>\
              <NextVersionIdMarker>1</NextVersionIdMarker></ListVersionsResult>",
         );
     }
-    let is_of_run = asked.query.contains("versions=");
-    if is_of_run { says("<ListVersionsResult/>") } else { removes_all(asked, objects) }
+    let is_of_run = requested.query.contains("versions=");
+    if is_of_run { says("<ListVersionsResult/>") } else { removes_all(requested, objects) }
 }
 
 /// In which versions and uploads may lie that these keys may not list.
-fn denies_versions_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let is_denied = lists_versions_of_all(asked) || (asked.query == "versioning=" && objects.contains_key("bucket"));
+fn denies_versions_of_all(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_denied =
+        lists_versions_of_all(requested) || (requested.query == "versioning=" && objects.contains_key("bucket"));
     let denied = is_denied.then(|| says_403("AccessDenied")).flatten();
-    denied.or_else(|| holds_a_foreign_version(asked, objects))
+    denied.or_else(|| holds_a_foreign_version(requested, objects))
 }
 
 /// The same, and the target does not know of a listing of versions.
-fn lists_no_versions(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.query.contains("versions=") {
+fn lists_no_versions(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.query.contains("versions=") {
         return Some(Said::Answer(reply("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>")));
     }
-    let is_denied = asked.query == "versioning=" && objects.contains_key("bucket");
+    let is_denied = requested.query == "versioning=" && objects.contains_key("bucket");
     let denied = is_denied.then(|| says_403("AccessDenied")).flatten();
-    denied.or_else(|| removes_all(asked, objects))
+    denied.or_else(|| removes_all(requested, objects))
 }
 
 /// The same of uploads.
-fn denies_uploads_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let denied = asked.query.contains("uploads=").then(|| says_403("AccessDenied")).flatten();
-    denied.or_else(|| removes_all(asked, objects))
+fn denies_uploads_of_all(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let denied = requested.query.contains("uploads=").then(|| says_403("AccessDenied")).flatten();
+    denied.or_else(|| removes_all(requested, objects))
 }
 
 /// In which somebody's object is, that every second listing shows.
-fn shows_a_foreign_object_late(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.lists() && asked.query.ends_with("prefix=") && !objects.contains_key(REMOVED) {
+fn shows_a_foreign_object_late(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.lists() && requested.query.ends_with("prefix=") && !objects.contains_key(REMOVED) {
         let is_first = objects.insert("looked/once".into(), 0).is_none();
         let text = "<ListBucketResult><Contents><Key>theirs</Key><Size>1</Size></Contents></ListBucketResult>";
         return says(if is_first { "<ListBucketResult/>" } else { text });
     }
-    removes_all(asked, objects)
+    removes_all(requested, objects)
 }
 
 #[test]
@@ -124,13 +125,13 @@ fn a_bucket_in_which_something_of_others_is_or_may_be_is_not_removed() {
     assert!(output.status.success() && is_removed(&hostile), "an empty one is: {}", shown(&output));
 }
 
-fn fails_versions(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn fails_versions(requested: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
     let failed = "<Error><Code>InternalError</Code></Error>";
-    asked.query.contains("versions=").then(|| Said::Answer(reply("500 Internal Server Error", failed)))
+    requested.query.contains("versions=").then(|| Said::Answer(reply("500 Internal Server Error", failed)))
 }
 
-fn denies_versions(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
-    asked.query.contains("versions=").then(|| says_403("AccessDenied"))?
+fn denies_versions(requested: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    requested.query.contains("versions=").then(|| says_403("AccessDenied"))?
 }
 
 #[test]
@@ -150,10 +151,10 @@ fn that_versions_could_not_be_looked_for_is_told() {
 }
 
 /// Says of versioning what S3 says nowhere of a bucket without versions.
-fn of_versioning(asked: &ReceivedRequest, status: &str, body: &str) -> Option<Said> {
-    let is_denied = asked.query.contains("versions=");
+fn of_versioning(requested: &ReceivedRequest, status: &str, body: &str) -> Option<Said> {
+    let is_denied = requested.query.contains("versions=");
     let denied = is_denied.then(|| says_403("AccessDenied")).flatten();
-    denied.or_else(|| (asked.query == "versioning=").then(|| Said::Answer(reply(status, body))))
+    denied.or_else(|| (requested.query == "versioning=").then(|| Said::Answer(reply(status, body))))
 }
 
 #[test]
@@ -183,10 +184,10 @@ fn only_what_s3_says_of_a_bucket_without_versions_is_taken_for_it() {
 }
 
 /// Is busy where it is asked for the first time whether it keeps versions.
-fn keeps_and_is_busy_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let is_first = asked.query == "versioning=" && objects.insert("busy/once".into(), 0).is_none();
+fn keeps_and_is_busy_once(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_first = requested.query == "versioning=" && objects.insert("busy/once".into(), 0).is_none();
     let busy = is_first.then(|| Said::Answer(reply("429 Too Many Requests", "")));
-    busy.or_else(|| keeps(asked, objects))
+    busy.or_else(|| keeps(requested, objects))
 }
 
 #[test]
@@ -202,11 +203,11 @@ fn a_target_that_is_busy_is_asked_again_whether_it_keeps_versions() {
 }
 
 /// A bucket that keeps versions, none of whose listings shows anything yet.
-fn keeps_and_shows_nothing(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.query.contains("versions=") {
+fn keeps_and_shows_nothing(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.query.contains("versions=") {
         return says("<ListVersionsResult/>");
     }
-    if asked.lists() { says("<ListBucketResult/>") } else { keeps(asked, objects) }
+    if requested.lists() { says("<ListBucketResult/>") } else { keeps(requested, objects) }
 }
 
 #[test]
@@ -220,10 +221,10 @@ fn objects_that_were_confirmed_and_are_shown_by_no_listing_of_versions_are_told(
 }
 
 /// Shows for a while longer what it has deleted.
-fn lists_late(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn lists_late(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
-    if asked.deletes_many() {
-        let body = String::from_utf8_lossy(&asked.body);
+    if requested.deletes_many() {
+        let body = String::from_utf8_lossy(&requested.body);
         let keys: Vec<String> = objects.keys().filter(|key| body.contains(&format!("<Key>{key}<"))).cloned().collect();
         for key in keys {
             objects.remove(&key);
@@ -231,12 +232,12 @@ fn lists_late(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> O
         }
         return says("<DeleteResult/>");
     }
-    if !asked.lists() || asked.looks() {
+    if !requested.lists() || requested.looks() {
         return None;
     }
     objects.retain(|key, deleted_ms| !key.starts_with("gone/") || *deleted_ms + 1500 > now_ms);
     let all = objects.keys().map(|key| (key.trim_start_matches("gone/").to_owned(), 1000));
-    Some(Said::Answer(reply("200 OK", &listing(asked, &all.collect()))))
+    Some(Said::Answer(reply("200 OK", &listing(requested, &all.collect()))))
 }
 
 #[test]
@@ -313,11 +314,11 @@ fn the_command_that_is_named_signs_as_the_run_did() {
 }
 
 /// Lists uploads of others, ten thousand a page, and never comes to an end.
-fn lists_uploads_of_others(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if !asked.query.contains("uploads=") {
+fn lists_uploads_of_others(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if !requested.query.contains("uploads=") {
         return None;
     }
-    if asked.query.contains("prefix=linerate") {
+    if requested.query.contains("prefix=linerate") {
         return says("<ListMultipartUploadsResult/>");
     }
     let page = objects.entry("pages".into()).and_modify(|page| *page += 1).or_insert(0);

@@ -13,15 +13,15 @@ use super::{OBJECTS, bench, bench_command, clean, flags, interrupted, keys, says
 const HIDDEN: &str = "hidden/";
 
 /// A bucket that keeps versions.
-pub(crate) fn keeps(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let body = String::from_utf8_lossy(&asked.body);
-    if asked.query == "versioning=" {
+pub(crate) fn keeps(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let body = String::from_utf8_lossy(&requested.body);
+    if requested.query == "versioning=" {
         return says("<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
     }
-    if asked.query == "object-lock=" {
+    if requested.query == "object-lock=" {
         return Some(Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchLock</Code></Error>")));
     }
-    if asked.query.contains("versions=") {
+    if requested.query.contains("versions=") {
         let version = |key: &String| {
             let key = key.trim_start_matches(HIDDEN);
             format!("<Version><Key>{key}</Key><VersionId>1</VersionId></Version>")
@@ -29,7 +29,7 @@ pub(crate) fn keeps(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>
         let all: String = objects.keys().filter(|key| *key != "bucket").map(version).collect();
         return Some(Said::Answer(reply("200 OK", &format!("<ListVersionsResult>{all}</ListVersionsResult>"))));
     }
-    if asked.deletes_many() {
+    if requested.deletes_many() {
         let keys: Vec<String> =
             objects.keys().filter(|key| body.contains(key.trim_start_matches(HIDDEN))).cloned().collect();
         for key in keys {
@@ -44,20 +44,20 @@ pub(crate) fn keeps(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>
 }
 
 /// The same, with keys that may not delete versions.
-pub(crate) fn keeps_for_ever(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let by_version = asked.deletes_many() && String::from_utf8_lossy(&asked.body).contains("<VersionId>");
-    if by_version { says_403("AccessDenied") } else { keeps(asked, objects) }
+pub(crate) fn keeps_for_ever(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let by_version = requested.deletes_many() && String::from_utf8_lossy(&requested.body).contains("<VersionId>");
+    if by_version { says_403("AccessDenied") } else { keeps(requested, objects) }
 }
 
 /// The same, with a lock on whatever is written.
-fn locks(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.query == "object-lock=" {
+fn locks(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.query == "object-lock=" {
         return says(
             "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention>\
              <Mode>COMPLIANCE</Mode><Days>30</Days></DefaultRetention></Rule></ObjectLockConfiguration>",
         );
     }
-    keeps_for_ever(asked, objects)
+    keeps_for_ever(requested, objects)
 }
 
 #[test]
@@ -83,35 +83,35 @@ fn a_bucket_that_keeps_versions_keeps_none_of_the_run() {
 #[test]
 fn a_bucket_that_locks_what_is_written_wants_consent() {
     let (hostile, out) = (Hostile::serve(locks), tempdir().unwrap());
-    let asked = flags(&hostile, "--op stat --objects 3");
-    let output = bench(&out.path().join("run"), &asked);
+    let requested = flags(&hostile, "--op stat --objects 3");
+    let output = bench(&out.path().join("run"), &requested);
     assert!(output.status.code() == Some(2) && hostile.count() == 0, "{}", shown(&output));
     for part in ["COMPLIANCE, 30 days", "--yes-load"] {
         assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
     }
-    let output = bench(&out.path().join("run"), &format!("{asked} --yes-load"));
+    let output = bench(&out.path().join("run"), &format!("{requested} --yes-load"));
     assert!(output.status.code() == Some(3) && hostile.count() > 0, "{}", shown(&output));
 }
 
-fn denies_uploads(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
-    asked.query.contains("uploads=").then(|| says_403("AccessDenied"))?
+fn denies_uploads(requested: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    requested.query.contains("uploads=").then(|| says_403("AccessDenied"))?
 }
 
-fn denies_versions(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
-    asked.query.contains("versions=").then(|| says_403("AccessDenied"))?
+fn denies_versions(requested: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    requested.query.contains("versions=").then(|| says_403("AccessDenied"))?
 }
 
 /// A bucket without versions, of which a listing of versions shows each object, and from which nothing goes.
-fn keeps_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.query.contains("versions=") {
+fn keeps_all(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.query.contains("versions=") {
         let version = |key: &String| format!("<Version><Key>{key}</Key><VersionId>null</VersionId></Version>");
         let all: String = objects.keys().map(version).collect();
         return Some(Said::Answer(reply("200 OK", &format!("<ListVersionsResult>{all}</ListVersionsResult>"))));
     }
-    if asked.method == "DELETE" && asked.key.is_empty() {
+    if requested.method == "DELETE" && requested.key.is_empty() {
         return Some(Said::Answer(reply("409 Conflict", "<Error><Code>BucketNotEmpty</Code></Error>")));
     }
-    asked.deletes_many().then(|| says_403("AccessDenied"))?
+    requested.deletes_many().then(|| says_403("AccessDenied"))?
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn objects_that_are_not_deleted_are_counted_once_and_are_the_runs_own() {
 }
 
 /// Keeps versions from the birth of its bucket on, which is made and removed as others are.
-fn keeps_from_birth(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+fn keeps_from_birth(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let hidden = objects.keys().any(|key| key.starts_with(HIDDEN));
-    let of_bucket = asked.key.is_empty() && asked.query.is_empty();
-    if of_bucket && asked.method == "DELETE" && hidden {
+    let of_bucket = requested.key.is_empty() && requested.query.is_empty();
+    if of_bucket && requested.method == "DELETE" && hidden {
         return Some(Said::Answer(reply("409 Conflict", "<Error><Code>BucketNotEmpty</Code></Error>")));
     }
-    let versioned = if objects.contains_key("bucket") { keeps(asked, objects) } else { None };
-    versioned.or_else(|| makes(asked, objects))
+    let versioned = if objects.contains_key("bucket") { keeps(requested, objects) } else { None };
+    versioned.or_else(|| makes(requested, objects))
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn a_bucket_that_keeps_versions_from_its_birth_on_keeps_none_of_the_run() {
 }
 
 /// A bucket without versions, of which a listing of versions goes on to show what was deleted by its key.
-fn shows_as_null(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if asked.query.contains("versions=") {
+fn shows_as_null(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.query.contains("versions=") {
         let version = |key: &String| {
             let key = key.trim_start_matches(HIDDEN);
             format!("<Version><Key>{key}</Key><VersionId>null</VersionId></Version>")
@@ -160,13 +160,13 @@ fn shows_as_null(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -
         let all: String = objects.keys().map(version).collect();
         return Some(Said::Answer(reply("200 OK", &format!("<ListVersionsResult>{all}</ListVersionsResult>"))));
     }
-    if asked.deletes_many() { keeps(asked, objects) } else { None }
+    if requested.deletes_many() { keeps(requested, objects) } else { None }
 }
 
 /// The same, and deletes nothing by its version.
-fn shows_as_null_for_ever(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let by_version = asked.deletes_many() && String::from_utf8_lossy(&asked.body).contains("<VersionId>");
-    if by_version { says("<DeleteResult/>") } else { shows_as_null(asked, objects) }
+fn shows_as_null_for_ever(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let by_version = requested.deletes_many() && String::from_utf8_lossy(&requested.body).contains("<VersionId>");
+    if by_version { says("<DeleteResult/>") } else { shows_as_null(requested, objects) }
 }
 
 #[test]
@@ -188,13 +188,13 @@ fn what_only_a_listing_of_versions_shows_is_deleted_or_told() {
     }
 }
 
-fn keeps_and_denies(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    denies_versions(asked, objects).or_else(|| keeps(asked, objects))
+fn keeps_and_denies(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    denies_versions(requested, objects).or_else(|| keeps(requested, objects))
 }
 
-fn denies_both(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let versioning = (asked.query == "versioning=").then(|| says_403("AccessDenied")).flatten();
-    versioning.or_else(|| keeps_and_denies(asked, objects))
+fn denies_both(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let versioning = (requested.query == "versioning=").then(|| says_403("AccessDenied")).flatten();
+    versioning.or_else(|| keeps_and_denies(requested, objects))
 }
 
 #[test]
@@ -237,9 +237,9 @@ fn objects_whose_versions_may_not_be_listed_are_counted_where_a_listing_shows_th
 }
 
 /// A bucket that keeps versions, and whose listing of them lags behind.
-fn keeps_and_shows_none(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let is_listing = asked.query.contains("versions=");
-    if is_listing { says("<ListVersionsResult></ListVersionsResult>") } else { keeps(asked, objects) }
+fn keeps_and_shows_none(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_listing = requested.query.contains("versions=");
+    if is_listing { says("<ListVersionsResult></ListVersionsResult>") } else { keeps(requested, objects) }
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn objects_are_not_hidden_where_a_listing_of_versions_lags_behind() {
 }
 
 /// As proxies refuse: without a code.
-fn refuses_versions_barely(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
-    asked.query.contains("versions=").then(|| Said::Answer(reply("403 Forbidden", "")))
+fn refuses_versions_barely(requested: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    requested.query.contains("versions=").then(|| Said::Answer(reply("403 Forbidden", "")))
 }
 
 #[test]
@@ -276,8 +276,8 @@ fn a_listing_that_is_refused_without_a_code_does_not_end_clean() {
 }
 
 /// Keeps a note of each deletion that it is asked for, and does not answer.
-fn deletes_never(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    if !asked.deletes_many() {
+fn deletes_never(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if !requested.deletes_many() {
         return None;
     }
     objects.insert(format!("asked/{}", objects.len()), 0);
@@ -303,9 +303,9 @@ fn a_deletion_that_is_not_answered_is_not_made_again() {
     let (hostile, out) = (Hostile::serve(deletes_never), tempdir().unwrap());
     let output = bench(out.path(), &flags(&hostile, "--op stat --objects 3 --timeout 1s"));
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
-    let asked = hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with("asked/")).count();
+    let requested = hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with("asked/")).count();
     // Once after the point, and once at the end of the run.
-    assert!(asked <= 2, "{asked}: {}", shown(&output));
+    assert!(requested <= 2, "{requested}: {}", shown(&output));
     assert!(shown(&output).contains("timed out after 1 s"), "{}", shown(&output));
 }
 

@@ -74,8 +74,9 @@ pub(crate) fn explained_with(
     in_flight: u32,
     error_share: f64,
 ) -> Result<Explanation, Failed> {
-    let asked = visit.figures.iter().filter(|figure| figure.what.contains('@') || figure.in_flight == in_flight);
-    let reported: Vec<String> = asked.map(|figure| format!("{}={:.0}B/s", figure.what, figure.bytes_per_s)).collect();
+    let requested = visit.figures.iter().filter(|figure| figure.what.contains('@') || figure.in_flight == in_flight);
+    let reported: Vec<String> =
+        requested.map(|figure| format!("{}={:.0}B/s", figure.what, figure.bytes_per_s)).collect();
     let mut command = linerate();
     command.arg("explain").arg("--site").arg(site).args(["--observed", &reported.join(",")]);
     command.args(["--error", &format!("{:.0}%", error_share * 100.0), "--concurrent", &in_flight.to_string()]);
@@ -190,8 +191,8 @@ pub(crate) fn file_name(shape: &str) -> String {
 pub(crate) fn kept(folder: &Path) -> Result<Vec<(PathBuf, Visit)>, Failed> {
     let text = std::fs::read_to_string(folder.join("figures.jsonl"))?;
     let visits: Result<Vec<Visit>, _> = text.lines().map(serde_json::from_str).collect();
-    let of = |visit: Visit| (folder.join("sites").join(format!("{}.yaml", file_name(&visit.shape))), visit);
-    Ok(visits?.into_iter().map(of).collect())
+    let site_and_visit = |visit: Visit| (folder.join("sites").join(format!("{}.yaml", file_name(&visit.shape))), visit);
+    Ok(visits?.into_iter().map(site_and_visit).collect())
 }
 
 /// Measured over the curve: the mean of all visits to one shape, for one operation at one number in flight.

@@ -9,9 +9,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use linerate_fleet::agent::{Agent, Deed};
+use linerate_fleet::agent::{Agent, AgentAction};
 use linerate_fleet::protocol::{AgentHello, FromAgent, PART_BYTES, PROTOCOL, frame};
-use linerate_fleet::watching::{WatchOrder, WatchSaid, WatchStep};
+use linerate_fleet::watch_protocol::{WatchMessage, WatchOrder, WatchStep};
 use linerate_record::fleet::Allowed;
 use linerate_record::machine::Machine;
 use linerate_record::readings::{
@@ -218,7 +218,7 @@ fn remote(sums: RemoteSums) -> SocketRemote {
 }
 
 /// What an agent noted of its end: when the window ended, in nanoseconds since 1970, and how many bytes it said.
-pub(crate) fn told(folder: &Path, machine: u32) -> std::io::Result<(u64, u64)> {
+pub(crate) fn reported(folder: &Path, machine: u32) -> std::io::Result<(u64, u64)> {
     let text = fs::read_to_string(folder.join(format!("told-{machine}")))?;
     let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
     Ok((numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)))
@@ -236,14 +236,14 @@ pub(crate) fn prepare(machines: u32, folder: &Path) -> std::io::Result<()> {
         let last = pieces.len();
         for (place, piece) in pieces.enumerate() {
             let text = String::from_utf8_lossy(piece).into_owned();
-            bytes.extend(framed(WatchSaid::Sockets { text, is_last: place + 1 == last }));
+            bytes.extend(framed(WatchMessage::Sockets { text, is_last: place + 1 == last }));
         }
         fs::write(prepared(folder, machine), bytes)?;
     }
     Ok(())
 }
 
-fn framed(said: WatchSaid) -> Vec<u8> {
+fn framed(said: WatchMessage) -> Vec<u8> {
     frame(&FromAgent::Watched(Box::new(said))).expect("a message is short")
 }
 
@@ -266,7 +266,7 @@ impl Said {
         self.is_over |= out.write_all(bytes).and_then(|()| out.flush()).is_err();
     }
 
-    fn watched(&mut self, said: WatchSaid) {
+    fn watched(&mut self, said: WatchMessage) {
         self.bytes(&framed(said));
     }
 }
@@ -301,11 +301,11 @@ pub(crate) fn agent(machine: u32, folder: &Path) {
         });
         match heard.recv_timeout(Duration::from_nanos(u64::try_from(due_ns).unwrap_or(0))) {
             Ok((piece, taken_ns)) => {
-                for deed in agent.take(&piece, begun.elapsed(), taken_ns, unix_ns()) {
-                    match deed {
-                        Deed::Say(bytes) => said.bytes(&bytes),
-                        Deed::Watch(order) => watch = Some((order, 0)),
-                        Deed::End(_) => return,
+                for action in agent.take(&piece, begun.elapsed(), taken_ns, unix_ns()) {
+                    match action {
+                        AgentAction::Say(bytes) => said.bytes(&bytes),
+                        AgentAction::Watch(order) => watch = Some((order, 0)),
+                        AgentAction::End(_) => return,
                         _ => {}
                     }
                 }
@@ -328,20 +328,20 @@ fn step(
     if step == 0 {
         // Machines of their own: each has a boot of its own.
         let (names, boot) = (vec![format!("host{machine}")], format!("boot-{machine}"));
-        said.watched(WatchSaid::Begun { names, boot, own_drives: false });
+        said.watched(WatchMessage::Begun { names, boot, own_drives: false });
         return Some((order, 1));
     }
     let all = series();
     let named = if step == 1 { all.iter().map(|(of, part, _)| (*of, part.clone())).collect() } else { Vec::new() };
     let numbered = all.iter().enumerate();
     let values = numbered.map(|(place, one)| (place as u32, rounded(value(machine, place, step, one)))).collect();
-    said.watched(WatchSaid::Step(Box::new(WatchStep { step, named, values })));
+    said.watched(WatchMessage::Step(Box::new(WatchStep { step, named, values })));
     if step < order.steps {
         return Some((order, step + 1));
     }
     said.bytes(&fs::read(prepared(folder, machine)).expect("what was prepared"));
     let end_ns = order.begin_ns + i64::try_from(order.step_ms).unwrap_or(0) * 1_000_000 * i64::from(order.steps);
     fs::write(folder.join(format!("told-{machine}")), format!("{end_ns} {}", said.bytes)).expect("a file");
-    said.watched(WatchSaid::Ended { took_us: 600_000 });
+    said.watched(WatchMessage::Ended { took_us: 600_000 });
     None
 }

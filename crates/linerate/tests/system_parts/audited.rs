@@ -60,7 +60,7 @@ pub(crate) fn behind_an_address() -> Result<(), Failed> {
 
     let hosts = [host.ip()];
     let begun = begin(&here, &FingerprintRequest { target_pid: Some(found.pid), target_hosts: &hosts });
-    let print = end(begun, &here).standing;
+    let print = end(begun, &here).static_keys;
     assert_eq!(print["target.netns"], format!("net:[{}]", found.netns));
     assert_ne!(print["client.netns"], print["target.netns"]);
     assert!(print["target.program"].starts_with("inode ") && print["target.started"].starts_with("at tick "));

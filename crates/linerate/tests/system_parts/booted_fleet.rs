@@ -41,7 +41,7 @@ const SECONDS_MAX: u32 = 3600;
 /// What `make test-machines` names: it takes too long for `make test-system`.
 const PACKAGES: &str = "SYSTEMD";
 
-pub(crate) fn is_asked_for() -> bool {
+pub(crate) fn is_requested_for() -> bool {
     std::env::var_os(PACKAGES).is_some()
 }
 

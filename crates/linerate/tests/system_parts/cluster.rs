@@ -201,7 +201,7 @@ impl Cluster {
     }
 
     /// What an address of a node answers without a signature, asked in the client's namespace.
-    pub(crate) fn asked(&self, node: u32, path: &str) -> Result<String, Failed> {
+    pub(crate) fn requested(&self, node: u32, path: &str) -> Result<String, Failed> {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--max-time", "10", &format!("http://{}{path}", host(node))]);
         Ok(String::from_utf8_lossy(&self.in_client(&curl).output()?.stdout).into_owned())
@@ -233,7 +233,7 @@ impl Cluster {
     }
 
     /// A command beside the namespaces of nodes, which sees them by their names, and this machine's `/sys`.
-    pub(crate) fn beside(&self, inner: &Command) -> Command {
+    pub(crate) fn alongside(&self, inner: &Command) -> Command {
         wrapped(self.inside(), inner)
     }
 

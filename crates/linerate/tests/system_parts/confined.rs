@@ -79,15 +79,15 @@ fn whole(place: &str, readings: &Readings, sockets: bool) -> Result<(), Failed> 
 }
 
 /// That a trace of a program that writes to a file and sends a signal is told as such.
-fn is_told(node: &EngineNode, rows: &[Row]) -> Result<(), Failed> {
+fn is_reported(node: &EngineNode, rows: &[Row]) -> Result<(), Failed> {
     let (trace, written) = (node.path("trace"), node.path("written"));
     let script = format!("echo x > {}; kill -URG $$", written.display());
     let output = Command::new("strace").args(["-f", "-y", "-o"]).arg(&trace).args(["sh", "-c", &script]).output()?;
     expect(output.status.success(), || shown(&output))?;
     let (odd, _) = outside(&String::from_utf8_lossy(&fs::read(&trace)?), rows, &["watch", "start"]);
-    let told = |call: &str| odd.iter().any(|odd| odd.starts_with(call));
+    let reported = |call: &str| odd.iter().any(|odd| odd.starts_with(call));
     fs::remove_file(written)?;
-    expect(told("openat(") && told("write(") && told("kill("), || format!("{odd:?}"))
+    expect(reported("openat(") && reported("write(") && reported("kill("), || format!("{odd:?}"))
 }
 
 /// A trace of a watch in which strace knows each call. Of a thread that the end of the process meets at the start of a
@@ -110,8 +110,8 @@ fn whole_trace(node: &EngineNode, place: &str, enter: &str, rows: &[Row]) -> Res
 fn traced() -> Result<(), Failed> {
     let node = EngineNode::start()?;
     let rows = rows();
-    is_told(&node, &rows)?;
-    let mut asked_for = String::new();
+    is_reported(&node, &rows)?;
+    let mut requested_for = String::new();
     for (place, enter) in places(&node) {
         let trace = whole_trace(&node, place, &enter, &rows)?;
         let (odd, seen) = outside(&trace, &rows, &["watch", "start"]);
@@ -119,11 +119,11 @@ fn traced() -> Result<(), Failed> {
         expect(odd.is_empty(), || format!("{place}: calls outside contrib/agent/calls.txt:\n{}", odd.join("\n")))?;
         // The trace is of a whole life, and of one program.
         expect(seen.get("execve") == Some(&1) && seen.contains_key("exit_group"), || format!("{place}: {seen:?}"))?;
-        asked_for += &trace;
+        requested_for += &trace;
     }
     // What is listed as the widest is there to be seen.
     for part in ["setns(", "NETLINK_SOCK_DIAG", "NETLINK_GENERIC", "openat("] {
-        expect(asked_for.contains(part), || format!("no {part} in the traces"))?;
+        expect(requested_for.contains(part), || format!("no {part} in the traces"))?;
     }
     Ok(())
 }

@@ -162,7 +162,7 @@ pub(super) fn ends() -> Result<(), Failed> {
     println!("gone {:?} after the cut", cut.elapsed());
     let output = bench.wait_with_output()?;
     assert!(output.status.success(), "{}", shown(&output));
-    is_told(&folder, &shown(&output), cut_at)?;
+    is_reported(&folder, &shown(&output), cut_at)?;
 
     assert!(objects() > 0, "--noclear leaves what each wrote");
     let mut clean = with_keys(spaces.within(1));
@@ -174,7 +174,7 @@ pub(super) fn ends() -> Result<(), Failed> {
 }
 
 /// The finding says who was lost and when, and figures of that client end there.
-fn is_told(folder: &Path, text: &str, cut_at: SystemTime) -> Result<(), Failed> {
+fn is_reported(folder: &Path, text: &str, cut_at: SystemTime) -> Result<(), Failed> {
     let findings: Vec<Finding> = lines(&folder.join("findings.jsonl"));
     let lost: Vec<&Finding> = findings.iter().filter(|found| found.kind == FindingKind::ClientLost).collect();
     let [lost] = &lost[..] else { return Err(format!("one client is lost: {findings:?}").into()) };

@@ -15,7 +15,7 @@ use crate::running::{bench_command, eventually, eventually_within, linerate, poi
 const CONCURRENCY: u64 = 4;
 
 /// How long a machine that is short of processors may take for what takes a moment.
-const PATIENT: Duration = Duration::from_secs(120);
+const LONG_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Writes for so long that only what the test does ends them.
 const PUTS: &str = "--op put --obj.size 50000 --concurrent 4 --duration 1000s --warmup 1s --no-ceiling --quiet";
@@ -55,7 +55,7 @@ pub(crate) fn killed_with_9() -> Result<(), Failed> {
     let mut command =
         bench_command(out.path(), &format!("--host {} --bucket counted {PUTS}", minio.address), &minio.keys());
     let mut run = command.spawn()?;
-    eventually_within(PATIENT, "intervals with requests", || {
+    eventually_within(LONG_TIMEOUT, "intervals with requests", || {
         let all = intervals(out.path());
         all.len() >= 3 && all.iter().any(|interval| requests(interval) > 0)
     });
@@ -68,7 +68,7 @@ pub(crate) fn killed_with_9() -> Result<(), Failed> {
     assert!(counted <= recorded + CONCURRENCY + 4 * most.max(CONCURRENCY), "{recorded} recorded, {counted} counted");
     assert!(!view(out.path()).run.complete && !minio.objects("counted").is_empty());
     // A machine that is short of processors may store what was in flight later than clean waits for: then once more.
-    eventually_within(PATIENT, "nothing to be left", || {
+    eventually_within(LONG_TIMEOUT, "nothing to be left", || {
         let cleaned = clean(&minio, out.path());
         assert!(cleaned.status.success(), "{}", shown(&cleaned));
         minio.objects("counted").is_empty()

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use linerate_record::experiment::{Decision, Done, Effect, ExperimentReport};
+use linerate_record::experiment::{Decision, Effect, ExperimentReport, OutcomeLine};
 use tempfile::tempdir;
 
 use super::{Minio, Namespaces, wrapped};
@@ -137,8 +137,8 @@ pub(crate) fn tells() -> Result<(), Failed> {
     }
     assert!(!folder.exists(), "what never began leaves nothing");
     let inert = other_inert();
-    let (beside, _) = run("beside", &["--knob", &inert]);
-    let reported = report_of(&beside)?;
+    let (alongside, _) = run("beside", &["--knob", &inert]);
+    let reported = report_of(&alongside)?;
     assert!(
         reported.experiment.not_tested.iter().any(|left| left.arm == smaller && left.why.contains("reaches neither"))
     );
@@ -158,8 +158,8 @@ pub(crate) fn killed() -> Result<(), Failed> {
         [of_client("net.ipv4.tcp_rmem"), of_client("net.ipv4.tcp_fin_timeout"), sysctl(INERT)]
     };
     let before = now();
-    let mut dice = u64::from(std::process::id());
-    println!("seed {dice}");
+    let mut rng = u64::from(std::process::id());
+    println!("seed {rng}");
     let mut halfway = 0;
     for kill in 0..KILLS {
         let mut inner = linerate();
@@ -169,8 +169,8 @@ pub(crate) fn killed() -> Result<(), Failed> {
         inner.args(["--", "--objects", "4"]).env("LINERATE_STATE", state.path());
         let mut command = wrapped(spaces.in_client(), &inner);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis((dice >> 33) % 2500));
+        rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis((rng >> 33) % 2500));
         assert!(child.try_wait()?.is_none(), "it ended by itself: {}", shown(&child.wait_with_output()?));
         child.kill()?;
         child.wait()?;
@@ -219,7 +219,7 @@ pub(crate) fn restarts() -> Result<(), Failed> {
         std::thread::sleep(Duration::from_millis(20));
     }
     let reported = report_of(&child.wait_with_output()?)?;
-    let cells: Vec<Done> = std::fs::read_to_string(folder.join("outcomes.jsonl"))?
+    let cells: Vec<OutcomeLine> = std::fs::read_to_string(folder.join("outcomes.jsonl"))?
         .lines()
         .map(serde_json::from_str)
         .collect::<Result<_, _>>()?;

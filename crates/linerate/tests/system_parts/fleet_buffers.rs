@@ -81,12 +81,12 @@ fn fleet(place: &Place) -> Result<PathBuf, Failed> {
 
 /// What each node has of the settings.
 fn values(cluster: &Cluster) -> Result<Vec<String>, Failed> {
-    let of = |node: u32| {
+    let sysctls_of_node = |node: u32| {
         let mut sysctl = Command::new("sysctl");
         let output = cluster.within(&format!("node{node}"), sysctl.args(NAMES)).output()?;
         if output.status.success() { Ok(shown(&output)) } else { Err(shown(&output).into()) }
     };
-    (1..=NODES).map(of).collect()
+    (1..=NODES).map(sysctls_of_node).collect()
 }
 
 fn effect<'a>(reported: &'a ExperimentReport, arm: &str) -> Result<&'a Effect, Failed> {

@@ -51,27 +51,27 @@ struct Row {
 }
 
 /// What is asked for by the environment.
-struct Asked {
+struct Requested {
     moments: u64,
     nodes: usize,
     fleets: usize,
     seed: u64,
 }
 
-fn asked_of<T: FromStr>(name: &str, otherwise: T) -> Result<T, Failed> {
+fn requested_of<T: FromStr>(name: &str, otherwise: T) -> Result<T, Failed> {
     let Some(text) = std::env::var(name).ok().filter(|text| !text.is_empty()) else { return Ok(otherwise) };
     text.parse().map_err(|_| format!("invalid {name}={text:?}: write a number").into())
 }
 
 fn at_random_moments() -> Result<(), Failed> {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
-    let asked = Asked {
-        moments: asked_of("LINERATE_ROLLOUT_MOMENTS", MOMENTS)?,
-        nodes: asked_of("LINERATE_ROLLOUT_NODES", NODES)?.clamp(2, 200),
-        fleets: asked_of("LINERATE_ROLLOUT_FLEETS", FLEETS)?.clamp(1, 26),
-        seed: asked_of("LINERATE_ROLLOUT_SEED", u64::try_from(clock).unwrap_or(0) % 1_000_000)?,
+    let requested = Requested {
+        moments: requested_of("LINERATE_ROLLOUT_MOMENTS", MOMENTS)?,
+        nodes: requested_of("LINERATE_ROLLOUT_NODES", NODES)?.clamp(2, 200),
+        fleets: requested_of("LINERATE_ROLLOUT_FLEETS", FLEETS)?.clamp(1, 26),
+        seed: requested_of("LINERATE_ROLLOUT_SEED", u64::try_from(clock).unwrap_or(0) % 1_000_000)?,
     };
-    let Asked { moments, nodes, fleets, seed } = asked;
+    let Requested { moments, nodes, fleets, seed } = requested;
     println!("{moments} moments from LINERATE_ROLLOUT_SEED={seed}, {fleets} fleets of {nodes} nodes at once");
     let out = std::env::var_os("LINERATE_ROLLOUT_OUT");
     let (next, rows, begun) = (AtomicU64::new(0), Mutex::new(Vec::new()), Instant::now());
@@ -79,8 +79,8 @@ fn at_random_moments() -> Result<(), Failed> {
         let fleets: Vec<_> = (0..fleets)
             .map(|fleet| {
                 scope.spawn({
-                    let (asked, next, rows) = (&asked, &next, &rows);
-                    move || through_moments(fleet, asked, (next, rows))
+                    let (requested, next, rows) = (&requested, &next, &rows);
+                    move || through_moments(fleet, requested, (next, rows))
                 })
             })
             .collect();
@@ -91,7 +91,7 @@ fn at_random_moments() -> Result<(), Failed> {
     });
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|row: &Row| row.moment.seed.wrapping_sub(seed));
-    let summary = summary(&rows, &asked, begun.elapsed());
+    let summary = summary(&rows, &requested, begun.elapsed());
     print!("{summary}");
     if let Some(out) = out {
         written(Path::new(&out), &rows, &summary)?;
@@ -103,14 +103,18 @@ fn at_random_moments() -> Result<(), Failed> {
 /// Has a fleet go through moments as long as there are any; for each whose verb had ended before it there is one more,
 /// up to half as many. One that failed leaves nobody knows what: then with a new
 /// fleet.
-fn through_moments(number: usize, asked: &Asked, (next, rows): (&AtomicU64, &Mutex<Vec<Row>>)) -> Result<(), Failed> {
+fn through_moments(
+    number: usize,
+    requested: &Requested,
+    (next, rows): (&AtomicU64, &Mutex<Vec<Row>>),
+) -> Result<(), Failed> {
     let locked = || rows.lock().unwrap_or_else(PoisonError::into_inner);
     let mut fleet: Option<Fleet> = None;
     let mut made = 0;
     loop {
         let moment = next.fetch_add(1, Ordering::AcqRel);
         let missed = locked().iter().filter(|row| row.came.phase.is_none()).count() as u64;
-        let drawn_max = asked.moments + missed.min(asked.moments / 2);
+        let drawn_max = requested.moments + missed.min(requested.moments / 2);
         if moment >= drawn_max || locked().iter().filter(|row| row.failed.is_some()).count() >= FAILED_MAX {
             return Ok(());
         }
@@ -118,10 +122,10 @@ fn through_moments(number: usize, asked: &Asked, (next, rows): (&AtomicU64, &Mut
             Some(fleet) => fleet,
             None => {
                 made += 1;
-                Fleet::make(&format!("{}{made}n", letter(number)), asked.nodes)?
+                Fleet::make(&format!("{}{made}n", letter(number)), requested.nodes)?
             }
         };
-        let moment = Moment::draw(asked.seed.wrapping_add(moment), asked.nodes);
+        let moment = Moment::draw(requested.seed.wrapping_add(moment), requested.nodes);
         let (mut came, begun) = (Came::default(), Instant::now());
         let failed = one.conducted(&moment, &mut came).err();
         let failed = failed.map(|failed| failed.message().unwrap_or("it failed").to_owned());
@@ -139,8 +143,8 @@ fn letter(number: usize) -> char {
 }
 
 /// How often each was met: the verb and what it was about, and what happened.
-fn summary(rows: &[Row], asked: &Asked, took: Duration) -> String {
-    let Asked { moments, nodes, fleets, seed } = asked;
+fn summary(rows: &[Row], requested: &Requested, took: Duration) -> String {
+    let Requested { moments, nodes, fleets, seed } = requested;
     let met: Vec<&Row> = rows.iter().filter(|row| row.came.phase.is_some()).collect();
     let (mut phases, mut blows) = (BTreeMap::<String, u32>::new(), BTreeMap::<String, u32>::new());
     for row in &met {
@@ -151,8 +155,8 @@ fn summary(rows: &[Row], asked: &Asked, took: Duration) -> String {
         }
     }
     let count = |is_so: fn(&Row) -> bool| rows.iter().filter(|row| is_so(row)).count();
-    let told: usize =
-        rows.iter().map(|row| (row.came.told.len() + usize::from(row.came.reported.is_some())) * nodes).sum();
+    let reported: usize =
+        rows.iter().map(|row| (row.came.reported.len() + usize::from(row.came.reported.is_some())) * nodes).sum();
     let mut text = format!(
         "{} of {moments} moments, from seed {seed}, on {fleets} fleets of {nodes} nodes at once, in {:.0} s.\n\n\
          | what | count |\n|---|---|\n",
@@ -164,8 +168,8 @@ fn summary(rows: &[Row], asked: &Asked, took: Duration) -> String {
         ("found nodes changed and unchanged", count(|row| row.came.were.before > 0 && is_changed(row))),
         ("found every node changed", count(|row| row.came.were.before == 0 && is_changed(row))),
         ("found every node as before", count(|row| row.came.phase.is_some() && !is_changed(row))),
-        ("reports of nodes held against their values", told),
-        ("status asked again, since something happened meanwhile", count(|row| row.came.asked_again > 0)),
+        ("reports of nodes held against their values", reported),
+        ("status asked again, since something happened meanwhile", count(|row| row.came.requested_again > 0)),
         ("every value of every node as before at last", count(|row| row.came.is_whole)),
         ("failed", count(|row| row.failed.is_some())),
     ] {

@@ -155,7 +155,7 @@ impl Nodes {
     /// All that can be read of each node's network, in order, a line each.
     pub(crate) fn values(&self) -> Vec<String> {
         let script = self.path("whole.sh");
-        let of = |name: &String| {
+        let steady_settings = |name: &String| {
             let mut command = Command::new("ip");
             let output = command.args(["netns", "exec", name, "sh"]).arg(&script).output().expect("ip runs");
             let text = String::from_utf8_lossy(&output.stdout);
@@ -165,7 +165,7 @@ impl Nodes {
             assert!(lines.len() > 500, "{}", shown(&output));
             lines.join("\n")
         };
-        self.names.iter().map(of).collect()
+        self.names.iter().map(steady_settings).collect()
     }
 
     /// How many nodes have another value of the first setting than before.

@@ -37,7 +37,7 @@ pub(crate) const WITH_MINIO: &[&str] = &[
 const NODES: u32 = 2;
 
 /// Kubelets and pods of a machine that does something else as well.
-const PATIENT: Duration = Duration::from_secs(60);
+const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A node that no longer tells how it is counts as gone after 10 s, and its controller looks every 2 s.
 const MISSED: Duration = Duration::from_secs(40);
@@ -308,9 +308,11 @@ impl Kubernetes {
         let mut served = ServedMinio { kubernetes: self, address: String::new() };
         served.address = self.kubectl(&["get", "service/minio", "--output", of]);
         self.kubectl(&["wait", "--for=condition=Ready", "pod/minio", "--timeout=60s"]);
-        eventually_within(PATIENT, "MinIO to serve", || served.asked("/minio/health/ready").is_some());
+        eventually_within(LONG_TIMEOUT, "MinIO to serve", || served.requested("/minio/health/ready").is_some());
         for node in 1..=NODES {
-            eventually_within(PATIENT, "the Service to lead to MinIO from each node", || self.is_served(node, &served));
+            eventually_within(LONG_TIMEOUT, "the Service to lead to MinIO from each node", || {
+                self.is_served(node, &served)
+            });
         }
         served
     }
@@ -326,7 +328,7 @@ impl Kubernetes {
 
 impl ServedMinio<'_> {
     /// What it answers to its owner; nothing where that is an error.
-    pub(crate) fn asked(&self, path: &str) -> Option<String> {
+    pub(crate) fn requested(&self, path: &str) -> Option<String> {
         self.requested("GET", path)
     }
 
@@ -401,7 +403,7 @@ fn restarts() -> Result<(), Failed> {
         let first = began();
         kubernetes.act(&["restart-api", "1"]);
         assert_ne!(began(), first, "another process serves");
-        eventually_within(PATIENT, "exec through the API server that was begun again", answers);
+        eventually_within(LONG_TIMEOUT, "exec through the API server that was begun again", answers);
         assert_eq!(containers(kubernetes), before, "no container was begun again");
         Ok(())
     })
@@ -414,7 +416,7 @@ fn loses_nodes() -> Result<(), Failed> {
             eventually_within(MISSED, lose, || !kubernetes.is_ready_later("n2"));
             assert!(kubernetes.is_ready("n1"), "{lose}");
             kubernetes.act(&[regain, "2"]);
-            eventually_within(PATIENT, regain, || kubernetes.is_ready_later("n2"));
+            eventually_within(LONG_TIMEOUT, regain, || kubernetes.is_ready_later("n2"));
         }
         Ok(())
     })

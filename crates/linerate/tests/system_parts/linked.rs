@@ -223,8 +223,8 @@ fn agrees(
 /// Packets to a machine that the switch's queue had no room for. Those that a machine's own queue refuses were not sent
 /// by its kernel's account, and are not sent again.
 fn dropped(switched: &Switched, machine: usize) -> Result<u64, Failed> {
-    let asked = format!("-n {} -s -j qdisc show dev p{machine}", switched.switch);
-    let output = Command::new("tc").args(words(&asked)).output()?;
+    let requested = format!("-n {} -s -j qdisc show dev p{machine}", switched.switch);
+    let output = Command::new("tc").args(words(&requested)).output()?;
     let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     Ok(report[0]["drops"].as_u64().ok_or("tc says how many were dropped")?)
 }
@@ -244,12 +244,12 @@ fn sent_again(switched: &Switched, is_of: fn(&NetPair) -> bool) -> Result<u64, F
 /// Segments that were sent and not acknowledged when the load ended. Those that were lost among them were not sent
 /// again yet.
 fn outstanding(switched: &Switched, is_of: fn(&NetPair) -> bool) -> Result<u64, Failed> {
-    let of = |pair: &NetPair| {
+    let segments_in_flight = |pair: &NetPair| {
         let NetSent { segments, retransmitted_segments, acknowledged_bytes, segment_bytes, .. } = pair.sent;
         let taken = acknowledged_bytes / segment_bytes.max(1);
         segments.saturating_sub(retransmitted_segments).saturating_sub(taken)
     };
-    Ok(visits(switched)?.iter().flat_map(|visit| &visit.pairs).filter(|pair| is_of(pair)).map(of).sum())
+    Ok(visits(switched)?.iter().flat_map(|visit| &visit.pairs).filter(|pair| is_of(pair)).map(segments_in_flight).sum())
 }
 
 fn losses() -> Result<(), Failed> {
@@ -309,7 +309,7 @@ fn limits() -> Result<(), Failed> {
         Ok(pair(&view, (1, 2), 1)?.limit.clone().ok_or("something limits it")?)
     };
     let limit = limited("--max-rate 20Mb/s")?;
-    assert_eq!(limit.by, NetLimitedBy::AskedRate, "{limit:?}");
+    assert_eq!(limit.by, NetLimitedBy::RequestedRate, "{limit:?}");
     // A window of a few segments, over a link on which that takes a while: what acknowledges it goes slowly.
     switched.sends(2, 1, 50_000);
     let set = switched.within(2).args(["sysctl", "-q", "-w", "net.ipv4.tcp_rmem=4096 8192 8192"]).output()?;
@@ -341,8 +341,8 @@ fn lost() -> Result<(), Failed> {
     }
     let output = run.wait_with_output()?;
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("1 of 3 machines") && told.contains("n3: "), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(reported.contains("1 of 3 machines") && reported.contains("n3: "), "{reported}");
     let view: NetView = serde_json::from_slice(&output.stdout)?;
     let of = pair(&view, (1, 2), 1)?;
     assert_eq!((of.visits, of.failed), (3, 0), "the others went on: {of:?}");

@@ -89,7 +89,7 @@ const USERS: [(&str, &str, &str, Result<bool, (&str, &str)>); 12] = [
     ("moved", "still", ", cache: PLACE/elsewhere/still", Ok(false)),
 ];
 
-pub(super) fn reached_or_told() -> Result<(), Failed> {
+pub(super) fn reached_or_reported() -> Result<(), Failed> {
     let logins = unpacked().ok_or("LOGINS names no folder with Debian's sudo: make test-system unpacks it")?;
     let mut place = Place::make();
     // The users of the machine go through this folder; the keys in it stay its owner's.
@@ -121,9 +121,9 @@ pub(super) fn reached_or_told() -> Result<(), Failed> {
     let owner = fs::metadata(&home)?.uid();
     assert!(owner != 0 && cached.len() == 1 && cached[0].metadata()?.uid() == owner, "{owner} {cached:?}");
     let rows = place.checked_with(&["--yes-exec", "--become", "sudo -n"]);
-    let of = |name: &str| rows.iter().find(|row| row.name == name).ok_or(format!("no row of {name}"));
-    assert_eq!(otherwise(of("plain")?, Ok(true)), None);
-    assert_eq!(otherwise(of("absent")?, Err(("there is no doas there", "install it there"))), None);
+    let row_named = |name: &str| rows.iter().find(|row| row.name == name).ok_or(format!("no row of {name}"));
+    assert_eq!(otherwise(row_named("plain")?, Ok(true)), None);
+    assert_eq!(otherwise(row_named("absent")?, Err(("there is no doas there", "install it there"))), None);
     ends_with_its_coordinator(&place, port)
 }
 
@@ -143,7 +143,7 @@ fn ends_with_its_coordinator(place: &Place, port: u16) -> Result<(), Failed> {
         std::thread::sleep(Duration::from_millis(20));
     }
     let runs =
-        || -> Vec<String> { beside(place.servers[0].pid()).into_iter().filter(|a| a.contains("--allow")).collect() };
+        || -> Vec<String> { alongside(place.servers[0].pid()).into_iter().filter(|a| a.contains("--allow")).collect() };
     assert!(runs().iter().any(|args| args.starts_with("sudo -n /proc/")), "{:?}", runs());
     bench.kill()?;
     bench.wait()?;
@@ -157,7 +157,7 @@ fn ends_with_its_coordinator(place: &Place, port: u16) -> Result<(), Failed> {
 }
 
 /// Arguments of the other processes in the mount namespace of one.
-fn beside(pid: u32) -> Vec<String> {
+fn alongside(pid: u32) -> Vec<String> {
     let space = |process: &Path| fs::read_link(process.join("ns/mnt")).ok();
     let own = PathBuf::from(format!("/proc/{pid}"));
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());

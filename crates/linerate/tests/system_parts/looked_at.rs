@@ -7,7 +7,7 @@ use std::process::Command;
 
 use libtest_mimic::Failed;
 use linerate_host::Root;
-use linerate_host::live::{LiveAsked, LiveLook, begin, look};
+use linerate_host::live::{LiveLook, LiveRequest, begin, look};
 use linerate_record::readings::ReadMeasure;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -55,7 +55,7 @@ fn links() -> Result<(), Failed> {
 fn looks(space: &File) -> Result<[LiveLook; 3], Failed> {
     move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))?;
     let root = Root::live();
-    let mut state = begin(&root, &LiveAsked::default());
+    let mut state = begin(&root, &LiveRequest::default());
     let first = look(&root, &mut state, 0);
     let socket = UdpSocket::bind("10.231.78.1:0")?;
     for _ in 0..(SENT_BYTES / 1e3) as u32 {

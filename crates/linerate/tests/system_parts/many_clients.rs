@@ -116,14 +116,14 @@ pub(crate) fn as_one() -> Result<(), Failed> {
 
 /// GETs and PUTs that all nodes counted, once their counters stand still: MinIO keeps them for ten seconds.
 fn requests_of_the_cluster(cluster: &Cluster) -> Result<(u64, u64), Failed> {
-    let of = |text: &str, api: &str| -> u64 {
+    let requests_of_api = |text: &str, api: &str| -> u64 {
         let lines = text.lines().filter(|line| line.starts_with("minio_s3_requests_total") && line.contains(api));
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64
     };
     let (mut before, mut same) = (None, 0);
     for _ in 0..120 {
-        let text = cluster.asked(1, "/minio/v2/metrics/cluster")?;
-        let now = (of(&text, "api=\"getobject\""), of(&text, "api=\"putobject\""));
+        let text = cluster.requested(1, "/minio/v2/metrics/cluster")?;
+        let now = (requests_of_api(&text, "api=\"getobject\""), requests_of_api(&text, "api=\"putobject\""));
         same = if before == Some(now) && text.contains("minio_") { same + 1 } else { 0 };
         before = Some(now);
         if same >= 24 {
@@ -137,13 +137,13 @@ fn requests_of_the_cluster(cluster: &Cluster) -> Result<(u64, u64), Failed> {
 /// What the run counts in all is exactly what the nodes counted: in intervals, beforehand, behind the last interval,
 /// and given up in flight when a point ended.
 fn equal_the_servers_counters(view: &View, before: (u64, u64), after: (u64, u64)) {
-    let of = |op: Op| *view.sent.iter().find(|sent| sent.op == op).expect("requests of it");
-    let (gets, puts) = (of(Op::Get), of(Op::Put));
+    let sent_by_op = |op: Op| *view.sent.iter().find(|sent| sent.op == op).expect("requests of it");
+    let (gets, puts) = (sent_by_op(Op::Get), sent_by_op(Op::Put));
     println!("GETs: {gets:?}, {} of MinIO; PUTs: {puts:?}, {} of MinIO", after.0 - before.0, after.1 - before.1);
     assert_eq!((gets.failed, puts.failed, puts.dropped), (0, 0, 0));
     assert!(gets.dropped > 0, "reads are in flight when a point ends");
     assert_eq!(gets.total, after.0 - before.0, "GETs");
     assert_eq!(puts.total, after.1 - before.1, "PUTs");
     assert_eq!(gets.bytes, (gets.total - gets.dropped) * OBJECT_BYTES, "every byte of each request");
-    assert_eq!((puts.beside, puts.bytes), (OBJECTS, OBJECTS * OBJECT_BYTES), "each written once, by one client");
+    assert_eq!((puts.alongside, puts.bytes), (OBJECTS, OBJECTS * OBJECT_BYTES), "each written once, by one client");
 }

@@ -15,7 +15,7 @@ use super::Namespaces;
 use crate::running::{bench_with, eventually_within, shown, view};
 
 /// How long it may take to begin, and to tell what it did: both are its own, and not what is tested.
-const PATIENT: Duration = Duration::from_secs(120);
+const LONG_TIMEOUT: Duration = Duration::from_secs(120);
 
 const USER: &str = "linerate-tests";
 const PASSWORD: &str = "a-password-for-tests";
@@ -55,7 +55,7 @@ impl Minio {
         let mut command = Command::new(program());
         command.arg("--certs-dir").arg(certificates.path());
         let mut minio = Self::launch(command, "127.0.0.1", free.port(), &[]);
-        eventually_within(PATIENT, "MinIO to be ready", || {
+        eventually_within(LONG_TIMEOUT, "MinIO to be ready", || {
             let mut curl = Command::new("curl");
             curl.args(["--silent", "--include", "--cacert"]).arg(&ca);
             curl.arg(format!("https://{}/", minio.address)).output().is_ok_and(|o| shown(&o).contains(" 403 "))
@@ -76,7 +76,7 @@ impl Minio {
         let mut command = spaces.in_server();
         command.arg(program());
         let minio = Self::launch(command, &spaces.server_address, 9000, &[]);
-        eventually_within(PATIENT, "MinIO to be ready", || {
+        eventually_within(LONG_TIMEOUT, "MinIO to be ready", || {
             let mut curl = spaces.in_server();
             curl.args(["curl", "--silent", "--include", &format!("http://{}/", minio.address)]);
             curl.output().is_ok_and(|o| shown(&o).contains(" 403 "))
@@ -103,7 +103,7 @@ impl Minio {
         // on.
         if host == "127.0.0.1" {
             let ready = |answer: String| answer.contains(" 403 ") || answer.contains("HTTPS server");
-            eventually_within(PATIENT, "MinIO to be ready", || minio.get("/").is_some_and(ready));
+            eventually_within(LONG_TIMEOUT, "MinIO to be ready", || minio.get("/").is_some_and(ready));
         }
         minio
     }
@@ -235,7 +235,7 @@ impl Minio {
         let mut text = String::new();
         // Twelve seconds without a change: MinIO keeps them for ten. Of an answer that did not come in time, nothing
         // follows.
-        eventually_within(PATIENT, "MinIO's metrics to settle", || {
+        eventually_within(LONG_TIMEOUT, "MinIO's metrics to settle", || {
             let bucket_metrics = self.get("/minio/v2/metrics/bucket").unwrap_or_default();
             text = format!("{bucket_metrics}{}", self.get("/minio/v2/metrics/cluster").unwrap_or_default());
             let reported = lines_of(&text, "minio_bucket_traffic") + &lines_of(&text, "minio_s3_requests_total");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
 use linerate_analysis::net::view::{NetArrival, NetLeaves, NetView};
-use linerate_record::net::{NetAim, NetStray, NetUnaimed, NetVisit};
+use linerate_record::net::{NetNoPrediction, NetPredictedMembers, NetStray, NetVisit};
 use tempfile::tempdir;
 
 use super::booted::kernel;
@@ -20,15 +20,15 @@ const SECONDS_MAX: &str = "1500";
 const STREAMS_LEAST: u32 = 1_000;
 
 /// Cases of `net_bonds.sh`, and why no source port chooses a member there.
-const CASES: [(&str, Option<NetUnaimed>); 9] = [
+const CASES: [(&str, Option<NetNoPrediction>); 9] = [
     ("lacp-2-layer3+4", None),
-    ("lacp-2-layer2+3", Some(NetUnaimed::NoPorts)),
+    ("lacp-2-layer2+3", Some(NetNoPrediction::NoPorts)),
     ("xor-3-layer3+4", None),
-    ("xor-2-layer2", Some(NetUnaimed::NoPorts)),
-    ("xor-2-encap2+3", Some(NetUnaimed::NoPorts)),
-    ("xor-2-vlan+srcmac", Some(NetUnaimed::NoPorts)),
-    ("lacp-2-encap3+4", Some(NetUnaimed::SocketHash)),
-    ("backup-2", Some(NetUnaimed::StandBy)),
+    ("xor-2-layer2", Some(NetNoPrediction::NoPorts)),
+    ("xor-2-encap2+3", Some(NetNoPrediction::NoPorts)),
+    ("xor-2-vlan+srcmac", Some(NetNoPrediction::NoPorts)),
+    ("lacp-2-encap3+4", Some(NetNoPrediction::SocketHash)),
+    ("backup-2", Some(NetNoPrediction::StandBy)),
     ("lacp-3-layer3+4-lost", None),
 ];
 
@@ -62,7 +62,7 @@ fn said(case: &str, text: &str) -> Result<NetView, Failed> {
 fn check_strays(view: &NetView, text: &str) -> Result<(), Failed> {
     let visits = text.lines().filter_map(|line| Some(line.split_once("VISIT ")?.1));
     let visits: Vec<NetVisit> = visits.map(|line| serde_json::from_str(line.trim())).collect::<Result<_, _>>()?;
-    let aims: Vec<&NetAim> = visits
+    let aims: Vec<&NetPredictedMembers> = visits
         .iter()
         .flat_map(|visit| &visit.pairs)
         .filter(|pair| pair.from == 0 && pair.error.is_none())
@@ -95,11 +95,11 @@ const fn is_led(port: u16) -> bool {
 
 /// What cannot be predicted is not, and what each member carried is told: 160 streams are on both.
 fn check_unpredicted(case: &str, leaves: &[&NetLeaves]) -> Result<(), Failed> {
-    let is_told = |of: &&NetLeaves| {
+    let is_reported = |of: &&NetLeaves| {
         let carries = of.members.iter().filter(|member| member.carried_share > 0.1).count();
         of.visits > 0 && of.alone_streams == 0 && of.strayed_share.is_none() && carries == of.members.len()
     };
-    if !leaves.iter().all(is_told) {
+    if !leaves.iter().all(is_reported) {
         return Err(format!("{case}: {leaves:?}").into());
     }
     let shares = leaves.iter().flat_map(|of| &of.members).map(|member| member.carried_share).collect::<Vec<f64>>();
@@ -107,7 +107,7 @@ fn check_unpredicted(case: &str, leaves: &[&NetLeaves]) -> Result<(), Failed> {
     Ok(())
 }
 
-fn check(case: &str, why: Option<NetUnaimed>, view: &NetView) -> Result<(), Failed> {
+fn check(case: &str, why: Option<NetNoPrediction>, view: &NetView) -> Result<(), Failed> {
     let leaves: Vec<&NetLeaves> = view.members.iter().filter_map(|of| of.leaves.as_ref()).collect();
     let sum = |of: fn(&NetLeaves) -> u32| leaves.iter().map(|leaves| of(leaves)).sum::<u32>();
     let (streams, strayed, left_out) =
@@ -116,7 +116,7 @@ fn check(case: &str, why: Option<NetUnaimed>, view: &NetView) -> Result<(), Fail
     if leaves.len() != 2 || leaves.iter().any(|of| of.why != why) {
         return Err(format!("{case}: {leaves:?}: {}", view.answer).into());
     }
-    if why == Some(NetUnaimed::SocketHash) {
+    if why == Some(NetNoPrediction::SocketHash) {
         return check_unpredicted(case, &leaves);
     }
     if strayed > 0 || (streams < STREAMS_LEAST && !is_lost) || streams == 0 {

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use linerate_fleet::attachment::{ATTACH_VERSION, Attach, word};
+use linerate_fleet::node_reach::NodeReach;
 use linerate_fleet::protocol::{Decoder, FromAgent, PROTOCOL, ToAgent, frame};
-use linerate_fleet::reach::NodeReach;
 use linerate_kube::access::{Access, KubeconfigSource};
 use linerate_kube::stream::{PodStream, StreamEnd};
 use linerate_record::fleet::FleetCheck;
@@ -42,7 +42,7 @@ pub(crate) const CHECKS: [(&str, &[&str], Check); 9] = [
 ];
 
 /// How long what is of a pod may take on a machine that does something else as well.
-pub(super) const PATIENT: Duration = Duration::from_secs(60);
+pub(super) const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// linerate in the network of the Kubernetes, as its administrator.
 fn inside(kubernetes: &Kubernetes, words: &str) -> Command {
@@ -70,8 +70,8 @@ impl<'k> Fleet<'k> {
     pub(super) fn up(kubernetes: &'k Kubernetes, instance: &'static str, more: &str) -> Result<Self, Failed> {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{instance}.yaml"));
         let output = done(inside(kubernetes, &format!("{UP} --instance {instance} {more} -o {}", path.display())))?;
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains(" ready"), "{told}");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(reported.contains(" ready"), "{reported}");
         Ok(Fleet { kubernetes, instance, path })
     }
 
@@ -162,7 +162,7 @@ fn up_and_down() -> Result<(), Failed> {
         // A client that was deleted is another pod of the same number.
         let pod = pods[0].split(' ').next().expect("a name").to_owned();
         kubernetes.kubectl(&["delete", "pod", "--namespace", "linerate", &pod]);
-        eventually_within(PATIENT, "the client that was deleted to be there again", || {
+        eventually_within(LONG_TIMEOUT, "the client that was deleted to be there again", || {
             thread::sleep(Duration::from_secs(1));
             fleet.check(None).is_ok_and(|found| reached(&found) == 3)
         });
@@ -188,17 +188,17 @@ fn stream(kubernetes: &Kubernetes, pod: &str) -> Result<PodStream, Failed> {
 }
 
 /// Asks an agent for the time, five times a second, until so many answers came; whether the stream broke meanwhile.
-fn asked(stream: &mut PodStream, until: u64, within: Duration) -> bool {
+fn requested(stream: &mut PodStream, until: u64, within: Duration) -> bool {
     let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "t".to_owned() };
     stream.socket.write_all(&frame(&greeting).expect("short")).expect("said");
     let (mut decoder, mut bytes) = (Decoder::default(), vec![0; 64 << 10]);
-    let (begun, mut asked, mut answered, mut was_mending) = (Instant::now(), 0, 0, false);
+    let (begun, mut requested, mut answered, mut was_mending) = (Instant::now(), 0, 0, false);
     while answered < until {
-        assert!(begun.elapsed() < within, "{answered} of {asked} answered: {:?}", stream.end());
+        assert!(begun.elapsed() < within, "{answered} of {requested} answered: {:?}", stream.end());
         was_mending |= stream.is_mending();
-        if begun.elapsed() > Duration::from_millis(200 * asked) {
-            asked += 1;
-            let question = frame(&ToAgent::Exchange { number: asked }).expect("short");
+        if begun.elapsed() > Duration::from_millis(200 * requested) {
+            requested += 1;
+            let question = frame(&ToAgent::Exchange { number: requested }).expect("short");
             stream.socket.write_all(&question).expect("said");
         }
         match stream.socket.read(&mut bytes) {
@@ -227,7 +227,7 @@ fn restarted() -> Result<(), Failed> {
         thread::scope(|scope| {
             let held = scope.spawn(|| -> Result<(), Failed> {
                 let mut stream = stream(kubernetes, pod)?;
-                assert!(asked(&mut stream, 100, Duration::from_secs(120)), "the stream broke and came back");
+                assert!(requested(&mut stream, 100, Duration::from_secs(120)), "the stream broke and came back");
                 stream.socket.write_all(&frame(&ToAgent::End).expect("short"))?;
                 eventually_within(Duration::from_secs(5), "the end", || stream.end() == Some(StreamEnd::Exited(0)));
                 Ok(())
@@ -290,7 +290,7 @@ fn of_containers() -> Result<(), Failed> {
         // Another pod of the same node is found by the same file.
         let before = fleet.pods();
         kubernetes.kubectl(&["delete", "pod", "--all", "--namespace", "linerate-change"]);
-        eventually_within(PATIENT, "the next pod", || {
+        eventually_within(LONG_TIMEOUT, "the next pod", || {
             thread::sleep(Duration::from_secs(1));
             let unreached = fleet.check(None).ok().and_then(|found| found.nodes[0].unreached.clone());
             unreached.is_some_and(|unreached| unreached.why.contains("hostPID")) && fleet.pods() != before
@@ -309,9 +309,9 @@ fn answered(socket: &Path, user: u32) -> Result<Vec<u8>, Failed> {
         set_thread_uid(Uid::from_raw(user))?;
         let mut stream = UnixStream::connect(&socket)?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        let asked = Attach { attach: ATTACH_VERSION, token: "t".to_owned(), is_again: false, taken: 0 };
+        let requested = Attach { attach: ATTACH_VERSION, token: "t".to_owned(), is_again: false, taken: 0 };
         // It may be closed already.
-        let _ = stream.write_all(&word(&asked));
+        let _ = stream.write_all(&word(&requested));
         let mut bytes = vec![0; 4096];
         let count = match stream.read(&mut bytes) {
             Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
@@ -329,7 +329,7 @@ fn of_others() -> Result<(), Failed> {
     let mut command = linerate();
     command.args(["agent", "--listen"]).arg(&socket).stdin(Stdio::null()).stderr(Stdio::null());
     let _agent = Outer(command.spawn()?);
-    eventually_within(PATIENT, "the agent to listen", || socket.exists());
+    eventually_within(LONG_TIMEOUT, "the agent to listen", || socket.exists());
     // Somebody opened what is kept closed.
     for (path, mode) in [(folder.path(), 0o755), (&folder.path().join("run"), 0o755), (&socket, 0o666)] {
         fs::set_permissions(path, Permissions::from_mode(mode))?;
@@ -385,12 +385,12 @@ fn over_as_process_1() -> Result<(), Failed> {
     for was_there in [true, false] {
         let mut outer = first_of_all(&socket, &["--until", &until])?;
         if was_there {
-            eventually_within(PATIENT, "the agent to listen", || socket.exists());
+            eventually_within(LONG_TIMEOUT, "the agent to listen", || socket.exists());
         }
-        eventually_within(PATIENT, "process 1", || !children(outer.0.id()).is_empty());
+        eventually_within(LONG_TIMEOUT, "process 1", || !children(outer.0.id()).is_empty());
         let first: u32 = children(outer.0.id())[0].parse()?;
         assert!(!was_there || capabilities(first) != NONE, "{}", capabilities(first));
-        eventually_within(PATIENT, "the end of its time", || capabilities(first) == NONE);
+        eventually_within(LONG_TIMEOUT, "the end of its time", || capabilities(first) == NONE);
         assert!(children(first).is_empty() && !socket.exists(), "nobody is served");
         assert!(outer.0.try_wait()?.is_none(), "it stays");
         ends_on_a_signal(&mut outer, first)?;
@@ -402,7 +402,7 @@ fn unseeing() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("run/agent.sock");
     let _outer = first_of_all(&socket, &["--allow", "change", "--on-host"])?;
-    eventually_within(PATIENT, "the agent to listen", || socket.exists());
+    eventually_within(LONG_TIMEOUT, "the agent to listen", || socket.exists());
     let said = String::from_utf8_lossy(&answered(&socket, 0)?).into_owned();
     assert!(said.contains("unfit") && said.contains("hostPID: true"), "{said}");
     Ok(())
@@ -412,7 +412,7 @@ fn as_process_1() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("run/agent.sock");
     let mut outer = first_of_all(&socket, &[])?;
-    eventually_within(PATIENT, "the agent to listen", || socket.exists());
+    eventually_within(LONG_TIMEOUT, "the agent to listen", || socket.exists());
     let first: u32 = children(outer.0.id())[0].parse()?;
     assert_eq!(children(first).len(), 1, "process 1 and the agent");
     for _ in 0..5 {
@@ -421,7 +421,7 @@ fn as_process_1() -> Result<(), Failed> {
         assert!(orphans.stdin(Stdio::null()).status()?.success());
     }
     assert!(children(first).len() > 1, "orphans are its children");
-    eventually_within(PATIENT, "nothing to be left of ended processes", || children(first).len() == 1);
+    eventually_within(LONG_TIMEOUT, "nothing to be left of ended processes", || children(first).len() == 1);
     ends_on_a_signal(&mut outer, first)?;
     assert!(!socket.exists());
     Ok(())

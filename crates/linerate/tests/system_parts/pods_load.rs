@@ -77,28 +77,28 @@ impl Ground<'_> {
         assert_eq!(self.objects(), Vec::<String>::new(), "the run cleared");
         let (counted, slots) = (counted(&folder)?, slots(&folder)?);
         // Its counters are cached for ten seconds once they are asked for: this is the first time.
-        let metrics = ["bucket", "cluster"].map(|of| self.minio.asked(&format!("/minio/v2/metrics/{of}")));
+        let metrics = ["bucket", "cluster"].map(|of| self.minio.requested(&format!("/minio/v2/metrics/{of}")));
         let metrics: String = metrics.into_iter().flatten().collect();
-        let of = |name: &str, label: &str| {
+        let metric = |name: &str, label: &str| {
             let line = metrics.lines().find(|line| line.starts_with(name) && line.contains(label));
             line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).map_or(0, |value| value as u64)
         };
         let bucket = "bucket=\"counted\"";
-        let beside = CALLS_BYTES + (counted.puts + OBJECTS + slots) * LISTED_BYTES;
+        let alongside = CALLS_BYTES + (counted.puts + OBJECTS + slots) * LISTED_BYTES;
         for (what, client, server, slack) in [
-            ("GET requests", counted.gets, of("minio_s3_requests_total", "api=\"getobject\""), slots),
-            ("PUT requests", counted.puts + OBJECTS, of("minio_s3_requests_total", "api=\"putobject\""), slots),
+            ("GET requests", counted.gets, metric("minio_s3_requests_total", "api=\"getobject\""), slots),
+            ("PUT requests", counted.puts + OBJECTS, metric("minio_s3_requests_total", "api=\"putobject\""), slots),
             (
                 "GET bytes",
                 counted.gets * OBJECT_BYTES,
-                of("minio_bucket_traffic_sent_bytes", bucket),
-                slots * OBJECT_BYTES + beside,
+                metric("minio_bucket_traffic_sent_bytes", bucket),
+                slots * OBJECT_BYTES + alongside,
             ),
             (
                 "PUT bytes",
                 (counted.puts + OBJECTS) * OBJECT_BYTES,
-                of("minio_bucket_traffic_received_bytes", bucket),
-                slots * OBJECT_BYTES + beside,
+                metric("minio_bucket_traffic_received_bytes", bucket),
+                slots * OBJECT_BYTES + alongside,
             ),
         ] {
             println!("{what}: {client} of the clients, {server} of MinIO, which may have {slack} more");
@@ -181,8 +181,8 @@ impl Ground<'_> {
 
     /// Objects in all buckets.
     fn objects(&self) -> Vec<String> {
-        let buckets = self.minio.asked("/").expect("MinIO answers");
-        let of_bucket = |bucket: String| self.minio.asked(&format!("/{bucket}?list-type=2")).expect("it lists");
+        let buckets = self.minio.requested("/").expect("MinIO answers");
+        let of_bucket = |bucket: String| self.minio.requested(&format!("/{bucket}?list-type=2")).expect("it lists");
         let listed = named(&buckets, "Name").into_iter().map(of_bucket);
         listed.flat_map(|listed| named(&listed, "Key")).collect()
     }

@@ -27,7 +27,7 @@ pub(crate) const CHECKS: [(&str, &[&str], Check); 7] = [
     ("fleet_by_ssh_the_program_is_put_there_verified_and_removed", SSH, by_ssh),
     ("fleet_by_ssh_each_failure_is_its_own_and_in_time", SSH, failures_of_ssh),
     ("fleet_by_ssh_what_is_dropped_in_a_burst_is_begun_again", SSH, bursts_of_ssh),
-    ("fleet_by_ssh_shells_sudo_and_noexec_homes_are_reached_or_told", logins::NEEDS, logins::reached_or_told),
+    ("fleet_by_ssh_shells_sudo_and_noexec_homes_are_reached_or_told", logins::NEEDS, logins::reached_or_reported),
     ("fleet_by_ssh_a_client_that_is_cut_off_ends_and_leaves_nothing", cut_off::NEEDS, cut_off::ends),
     ("fleet_of_many_clients_loads_as_one_and_as_planned", CLUSTER, many_clients::as_one),
     ("fleet_in_namespaces_by_name_and_by_process", &["root", "ip", "unshare", "mount"], in_namespaces),

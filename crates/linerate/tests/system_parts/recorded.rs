@@ -86,10 +86,10 @@ pub(crate) fn now() -> u64 {
 
 /// What was recorded of a window, judged at once, and again from the file that was kept: both have to say the same.
 pub(crate) fn diagnosed(cluster: &Cluster, site: &Path, kept: &Path, window: [u64; 2]) -> Result<Diagnosis, Failed> {
-    let mut asked = linerate();
-    asked.arg("explain").arg(site).args(["--prometheus", &format!("http://{SERVER}"), "--json"]);
-    asked.args(["--from", &window[0].to_string(), "--to", &window[1].to_string()]).arg("--record").arg(kept);
-    let output = cluster.within("client", &asked).output()?;
+    let mut requested = linerate();
+    requested.arg("explain").arg(site).args(["--prometheus", &format!("http://{SERVER}"), "--json"]);
+    requested.args(["--from", &window[0].to_string(), "--to", &window[1].to_string()]).arg("--record").arg(kept);
+    let output = cluster.within("client", &requested).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let diagnosis: Diagnosis = serde_json::from_str(&text).map_err(|_| shown(&output))?;
     let replayed = linerate().arg("explain").arg(site).arg("--json").arg("--replay").arg(kept).output()?;

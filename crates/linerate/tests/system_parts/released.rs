@@ -14,7 +14,7 @@ use crate::running::{files_below, shown};
 const USER: u32 = 65_532;
 
 /// Whether the test of it is asked for, as `make test-dist` does: it takes a toolchain from beyond the registries.
-pub(crate) fn is_asked_for() -> bool {
+pub(crate) fn is_requested_for() -> bool {
     std::env::var_os("LINERATE_DIST").is_some()
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn alone_in_an_empty_root() -> Result<(), Failed> {
 }
 
 /// Beside each binary stands what it is made of, and the checksums are of both.
-pub(crate) fn told_by_their_parts() -> Result<(), Failed> {
+pub(crate) fn reported_by_their_parts() -> Result<(), Failed> {
     let binary = binary().ok_or("make dist was not run")?;
     let (dist, version) = (binary.parent().ok_or("it is in a folder")?, env!("CARGO_PKG_VERSION"));
     let sums = fs::read_to_string(dist.join(format!("linerate-{version}-sha256sums")))?;

@@ -68,10 +68,10 @@ impl EngineNode {
         let fleet = format!("nodes:\n  - {{name: node1, role: storage, reach: 'exec:{command}'}}\n");
         fs::write(self.path("fleet.yaml"), fleet)?;
         let kept = self.path("readings.json");
-        let mut asked = linerate();
-        asked.arg("explain").arg(self.path("site.yaml")).args(["--live", "--yes-exec", "--engine-port", "9001"]);
-        asked.arg("--fleet").arg(self.path("fleet.yaml")).args(["--for", &format!("{seconds}s")]);
-        let output: Output = asked.arg("--record").arg(&kept).stdin(Stdio::null()).output()?;
+        let mut requested = linerate();
+        requested.arg("explain").arg(self.path("site.yaml")).args(["--live", "--yes-exec", "--engine-port", "9001"]);
+        requested.arg("--fleet").arg(self.path("fleet.yaml")).args(["--for", &format!("{seconds}s")]);
+        let output: Output = requested.arg("--record").arg(&kept).stdin(Stdio::null()).output()?;
         let read = fs::read(&kept).map_err(|_| shown(&output))?;
         Ok(serde_json::from_slice(&read)?)
     }

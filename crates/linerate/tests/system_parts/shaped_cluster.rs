@@ -199,7 +199,7 @@ struct Keeping {
 }
 
 impl Keeping {
-    fn asked() -> Result<Keeping, Failed> {
+    fn requested() -> Result<Keeping, Failed> {
         let visits = std::env::var("LINERATE_SHAPES").ok().map(|text| text.parse()).transpose()?;
         let folder = std::env::var_os("LINERATE_SHAPES_OUT").map(PathBuf::from);
         let only = std::env::var("LINERATE_SHAPES_ONLY").unwrap_or_default();
@@ -237,7 +237,7 @@ impl Keeping {
 
 /// Every shape that nothing is wrong with is explained as it is described, and runs as the curve says.
 pub(crate) fn healthy() -> Result<(), Failed> {
-    let keeping = Keeping::asked()?;
+    let keeping = Keeping::requested()?;
     let flights: &[u32] = if keeping.folder.is_some() { &[4, 16, 64] } else { &[16] };
     let mut wrong = Vec::new();
     for visit in 1..=keeping.visits {
@@ -344,7 +344,7 @@ const LATE: u32 = 4;
 
 /// Planted causes lead or are second, all but four of eight; of those that are kept, all but one.
 pub(crate) fn planted() -> Result<(), Failed> {
-    let keeping = Keeping::asked()?;
+    let keeping = Keeping::requested()?;
     let mut late = Vec::new();
     for visit in 1..=keeping.visits {
         let mut lab = Lab::start(PLANTED, keeping.pace())?;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use linerate_host::live::sockets::{SocketsAsked, begin, end, look};
+use linerate_host::live::sockets::{SocketsRequest, begin, end, look};
 use linerate_host::{Root, Unreadable};
 use linerate_record::readings::{OpenedBy, PortRange, RemoteSums, SocketGroup, SocketRead, SocketsSeen};
 use rustix::net::sockopt;
@@ -41,11 +41,11 @@ fn in_another_namespace() -> Result<(), Failed> {
     })?;
 
     // The server's port is found by its socket that listens.
-    let at_server = SocketsAsked { ports: vec![], pids: vec![server.pid()] };
-    let at_client = SocketsAsked { ports: ports(), pids: vec![client.0.id()] };
-    let own = SocketsAsked { ports: ports(), pids: vec![std::process::id()] };
+    let at_server = SocketsRequest { ports: vec![], pids: vec![server.pid()] };
+    let at_client = SocketsRequest { ports: ports(), pids: vec![client.0.id()] };
+    let own = SocketsRequest { ports: ports(), pids: vec![std::process::id()] };
     let (mut watches, unreadable): (Vec<_>, Vec<_>) =
-        [&at_server, &at_client, &own].map(|asked| begin(&Root::live(), asked)).into_iter().unzip();
+        [&at_server, &at_client, &own].map(|requested| begin(&Root::live(), requested)).into_iter().unzip();
     expect(unreadable.iter().all(Vec::is_empty), || format!("{unreadable:?}"))?;
     watches.iter_mut().for_each(|watch| _ = look(watch, 0));
     let head = format!("PUT /b/o HTTP/1.1\r\nhost: h\r\ncontent-length: {BYTES}\r\n\r\n");
@@ -59,14 +59,16 @@ fn in_another_namespace() -> Result<(), Failed> {
     let (server_saw, client_saw) = (server_saw.ok_or("nothing")?, client_saw.ok_or("nothing")?);
 
     let total = (head.len() + BYTES) as u64;
-    let of = |seen: &SocketsSeen| -> Vec<(IpAddr, OpenedBy, u64, u64)> {
-        let row = |of: &RemoteSums| (of.address, of.opened_by, of.sent_bytes, of.received_bytes);
+    let remote_rows = |seen: &SocketsSeen| -> Vec<(IpAddr, OpenedBy, u64, u64)> {
+        let row = |remote_rows: &RemoteSums| {
+            (remote_rows.address, remote_rows.opened_by, remote_rows.sent_bytes, remote_rows.received_bytes)
+        };
         seen.remotes.iter().map(row).collect()
     };
     let (ours, theirs): (IpAddr, IpAddr) = ("10.231.77.2".parse()?, spaces.server_address.parse()?);
     let answered = answered as u64;
-    expect(of(&server_saw) == [(ours, OpenedBy::Them, answered, total)], || format!("{server_saw:?}"))?;
-    expect(of(&client_saw) == [(theirs, OpenedBy::Us, total, answered)], || format!("{client_saw:?}"))?;
+    expect(remote_rows(&server_saw) == [(ours, OpenedBy::Them, answered, total)], || format!("{server_saw:?}"))?;
+    expect(remote_rows(&client_saw) == [(theirs, OpenedBy::Us, total, answered)], || format!("{client_saw:?}"))?;
     expect(server_saw.ports == ports() && server_saw.met == client_saw.made, || format!("{server_saw:?}"))?;
     expect(own_saw.is_some_and(|seen| seen.sockets == 0), || "this namespace has the sockets too".to_owned())?;
 
@@ -74,11 +76,11 @@ fn in_another_namespace() -> Result<(), Failed> {
     let read = linerate_analysis::sockets::join(&[("s".to_owned(), server_saw), ("c".to_owned(), client_saw)]);
     let groups: Vec<SocketGroup> = read.iter().map(|one: &SocketRead| one.remotes[0].group).collect();
     expect(groups == [SocketGroup::FromPeer, SocketGroup::ToPeer], || format!("{groups:?}"))?;
-    denied(&SocketsAsked { ports: ports(), ..at_server })
+    denied(&SocketsRequest { ports: ports(), ..at_server })
 }
 
 /// Without the rights, it is said which are needed, and the own namespace is read.
-fn denied(asked: &SocketsAsked) -> Result<(), Failed> {
+fn denied(requested: &SocketsRequest) -> Result<(), Failed> {
     for lacking in [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_ADMIN | CapabilitySet::SYS_PTRACE] {
         // Rights are a thread's own.
         let tried = std::thread::scope(|scope| {
@@ -87,7 +89,7 @@ fn denied(asked: &SocketsAsked) -> Result<(), Failed> {
                 sets.effective -= lacking;
                 sets.permitted -= lacking;
                 set_capabilities(None, sets)?;
-                let (mut watch, unreadable) = begin(&Root::live(), asked);
+                let (mut watch, unreadable) = begin(&Root::live(), requested);
                 let looked = look(&mut watch, 0);
                 let all = unreadable.into_iter().chain(looked.unreadable).collect();
                 Ok((all, end(watch).looks))
@@ -135,7 +137,7 @@ fn sent_by(idle: &Idle, buffer_bytes: usize) -> std::io::Result<RemoteSums> {
     sockopt::set_socket_send_buffer_size(&from, buffer_bytes)?;
     from.set_nodelay(true)?;
     let ports = vec![PortRange { first: address.port(), last: address.port() }];
-    let (mut watch, _) = begin(&Root::live(), &SocketsAsked { ports, pids: vec![idle.0.id()] });
+    let (mut watch, _) = begin(&Root::live(), &SocketsRequest { ports, pids: vec![idle.0.id()] });
     look(&mut watch, 0);
     let until = Instant::now() + Duration::from_millis(500);
     std::thread::scope(|scope| {

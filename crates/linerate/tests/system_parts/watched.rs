@@ -90,13 +90,13 @@ fn rules_are_read() -> Result<(), Failed> {
         let expressions: Vec<Value> = panels.iter().flat_map(targets).map(|target| target["expr"].clone()).collect();
         assert!(expressions.len() > 10, "{dashboard}");
         let groups = rule["spec"]["groups"].as_array().cloned().ok_or("no groups")?;
-        let (is_taken, told) = said(&reader, &groups, &expressions)?;
-        assert!(is_taken, "{name}: {told}");
+        let (is_taken, reported) = said(&reader, &groups, &expressions)?;
+        assert!(is_taken, "{name}: {reported}");
         let (mut wrong_groups, mut wrong) = (groups, expressions);
         wrong[0] = json!("sum(rate(a))");
         wrong_groups[1]["rules"][0]["annotations"]["summary"] = json!("{{ $value | nothing }}");
-        let (is_taken, told) = said(&reader, &wrong_groups, &wrong)?;
-        assert!(!is_taken && told.contains("range vector") && told.contains("nothing"), "{told}");
+        let (is_taken, reported) = said(&reader, &wrong_groups, &wrong)?;
+        assert!(!is_taken && reported.contains("range vector") && reported.contains("nothing"), "{reported}");
     }
     Ok(())
 }

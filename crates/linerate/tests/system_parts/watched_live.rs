@@ -148,7 +148,7 @@ impl Lab<'_> {
     fn empty_drive(&self) -> Result<(), Failed> {
         let mut shell = Command::new("sh");
         shell.args(["-c", "rm -rf /run/node3/drive1/* /run/node3/drive1/.minio.sys"]);
-        let output = self.cluster.beside(&shell).output()?;
+        let output = self.cluster.alongside(&shell).output()?;
         sleep(Duration::from_secs(10));
         if output.status.success() { Ok(()) } else { Err(shown(&output).into()) }
     }
@@ -225,20 +225,20 @@ impl Lab<'_> {
     fn watched(&self, case: &Case, name: &str) -> Result<Diagnosis, Failed> {
         let (site, kept) = (self.folder.join("site.yaml"), self.folder.join(format!("{name}.json")));
         // In the client's network, which reaches MinIO's metrics, and with this machine's /sys.
-        let mut asked = Command::new("nsenter");
-        asked
+        let mut requested = Command::new("nsenter");
+        requested
             .args(["--net=/run/netns/client", env!("CARGO_BIN_EXE_linerate"), "explain"])
             .arg(&site)
             .arg("--live")
             .arg("--fleet")
             .arg(self.folder.join("fleet.yaml"));
-        asked.args(["--yes-exec", "--for", &format!("{READ_S}s"), "--json", "--record"]).arg(&kept);
+        requested.args(["--yes-exec", "--for", &format!("{READ_S}s"), "--json", "--record"]).arg(&kept);
         if case.name == ENGINES_METRICS {
             for node in 1..=NODES {
-                asked.arg("--engine-metrics").arg(format!("http://{}/minio/metrics/v3/api/requests", host(node)));
+                requested.arg("--engine-metrics").arg(format!("http://{}/minio/metrics/v3/api/requests", host(node)));
             }
         }
-        let output = self.cluster.beside(&asked).output()?;
+        let output = self.cluster.alongside(&requested).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let diagnosis: Diagnosis = serde_json::from_str(&text).map_err(|_| shown(&output))?;
         if case.name == ENGINES_METRICS {

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_record::load::Lookup;
-use linerate_wire::patience::{Patience, Patient, WaitEnd};
+use linerate_wire::deadline::{Deadline, DeadlineSocket, WaitEnd};
 use linerate_wire::response::{self, BodyFraming, Chunks, HEAD_BYTES_MAX, Head};
 use linerate_wire::tls::{Stream, fault, words};
 use linerate_wire::transport::dial_blocking;
 use sha2::Digest as _;
 
 use super::deletion::{BUSY_MAX, busy_rest};
-use super::errors::{BucketError, Lateness, reaching, says_busy};
+use super::errors::{BucketError, TimeLimit, reaching, says_busy};
 use super::{BODY_BYTES_MAX, Bucket, CONNECT_TIMEOUT};
-use crate::document::{error_code, root, walk};
-use crate::failure::beginning;
 use crate::hosts::host_header;
-use crate::request::{Extra, push_signature};
+use crate::request::{ExtraHeaders, push_signature};
+use crate::request_failure::beginning;
 use crate::session::Session;
 use crate::sigv4::{Canonical, KeyNames, Signer, hex, push_encoded_path};
 use crate::tls::remedy;
+use crate::xml::{error_code, root, walk};
 
 /// What a bucket is asked.
 pub(super) struct BucketCall<'a> {
@@ -44,7 +44,7 @@ impl<'a> BucketCall<'a> {
 /// A whole answer.
 pub(super) struct Answer {
     /// What was asked, and of whom.
-    pub(super) asked: String,
+    pub(super) requested: String,
     pub(super) status: u16,
     /// Where the keys were found that signed the call.
     pub(super) keys: Arc<KeyNames>,
@@ -61,7 +61,7 @@ impl Answer {
             return Ok(self);
         }
         let code = error_code(&self.body);
-        Err(BucketError::Refused { call: self.asked, status: self.status, code, keys: self.keys })
+        Err(BucketError::Refused { call: self.requested, status: self.status, code, keys: self.keys })
     }
 
     /// S3's code.
@@ -86,7 +86,7 @@ impl Answer {
         let begins = beginning(&answer.body);
         let begins = session.credentials.as_ref().map_or(begins.clone(), |keys| keys.redacted(begins));
         let why = format!("it is \"{begins}\", but S3 sends nothing there");
-        Err(BucketError::Answer { call: answer.asked, why })
+        Err(BucketError::Answer { call: answer.requested, why })
     }
 
     /// A success with a document, gone through by its elements.
@@ -96,26 +96,26 @@ impl Answer {
         on_end: impl FnMut(Option<&str>, &str, &mut String) -> Result<(), String>,
     ) -> Result<(), BucketError> {
         let answer = self.ok()?;
-        walk(&answer.body, roots, on_end).map_err(|why| BucketError::Answer { call: answer.asked, why })
+        walk(&answer.body, roots, on_end).map_err(|why| BucketError::Answer { call: answer.requested, why })
     }
 }
 
 impl Bucket<'_> {
     /// How long a call may take from now on, whatever it asks for: the least of its limit and of what a signal leaves.
-    pub(super) fn patience(&self) -> Patience {
-        Patience::new(Duration::from_nanos(self.session.timeout_ns), &self.heed)
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline::new(Duration::from_nanos(self.session.timeout_ns), &self.cancel)
     }
 
     /// Connects, in so long as `patience` lasts and [`CONNECT_TIMEOUT`] at the most.
-    pub(super) fn open(&self, mut patience: Patience) -> Result<Stream, BucketError> {
+    pub(super) fn open(&self, mut deadline: Deadline) -> Result<Stream, BucketError> {
         let address = self.session.hosts[self.host].address;
-        patience.at_most(CONNECT_TIMEOUT);
+        deadline.at_most(CONNECT_TIMEOUT);
         let failed = |error| self.failed("connecting", error);
-        let socket = dial_blocking(address, self.session.source(address, 0), &mut patience).map_err(failed)?;
-        let socket = Patient::new(socket, patience).map_err(failed)?;
+        let socket = dial_blocking(address, self.session.source(address, 0), &mut deadline).map_err(failed)?;
+        let socket = DeadlineSocket::new(socket, deadline).map_err(failed)?;
         let Some(tls) = &self.session.tls else { return Ok(Stream::Plain(socket)) };
         let shaken = tls.shake_hands(self.host, socket);
-        shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| match WaitEnd::of(&error) {
+        shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| match WaitEnd::from_error(&error) {
             Some(_) => self.failed("the TLS handshake", error),
             None => self.not_shaken(&error),
         })
@@ -144,9 +144,9 @@ impl Bucket<'_> {
 
     fn failed(&self, what: &str, error: io::Error) -> BucketError {
         let host = self.authority();
-        match WaitEnd::of(&error) {
+        match WaitEnd::from_error(&error) {
             Some(WaitEnd::Stopped) => BucketError::Stopped,
-            Some(late) => BucketError::Late { call: what.to_owned(), host, ended: Lateness(late) },
+            Some(late) => BucketError::Late { call: what.to_owned(), host, ended: TimeLimit(late) },
             None if error.get_ref().is_some_and(|inner| inner.is::<Boundless>()) => {
                 BucketError::Boundless { call: what.to_owned(), host, why: error.to_string() }
             }
@@ -162,41 +162,41 @@ impl Bucket<'_> {
 
     /// Makes a call: connecting anew, where that must be, and the whole answer lie within its one deadline.
     pub(super) fn call(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
-        let patience = self.patience();
-        self.call_within(call, &patience)
+        let deadline = self.deadline();
+        self.call_within(call, &deadline)
     }
 
     /// The same of a call that changes nothing: of a target that is too busy it is asked again, with rests as between
     /// deletions. All of it lies within one deadline.
-    pub(super) fn call_patiently(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
-        let mut patience = self.patience();
+    pub(super) fn call_with_deadline(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
+        let mut deadline = self.deadline();
         let begin = Instant::now();
         for refused in 1..BUSY_MAX {
-            let answer = self.call_within(call, &patience)?;
+            let answer = self.call_within(call, &deadline)?;
             let rest = busy_rest(refused);
-            if !answer.is_busy() || begin.elapsed() + rest >= patience.limit() {
+            if !answer.is_busy() || begin.elapsed() + rest >= deadline.limit() {
                 return Ok(answer);
             }
-            self.rest(rest)?;
+            self.pause(rest)?;
         }
-        self.call_within(call, &patience)
+        self.call_within(call, &deadline)
     }
 
-    fn call_within(&mut self, call: &BucketCall<'_>, patience: &Patience) -> Result<Answer, BucketError> {
+    fn call_within(&mut self, call: &BucketCall<'_>, deadline: &Deadline) -> Result<Answer, BucketError> {
         let request = self.request(call);
         let to_head = call.method == "HEAD";
         let mut answered = Err(io::ErrorKind::NotConnected.into());
         if let Some(stream) = self.stream.take() {
-            answered = self.exchange(stream, patience, &request, (call.body, to_head));
+            answered = self.exchange(stream, deadline, &request, (call.body, to_head));
         }
         // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
         if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
-            let stream = self.open(patience.clone())?;
-            answered = self.exchange(stream, patience, &request, (call.body, to_head));
+            let stream = self.open(deadline.clone())?;
+            answered = self.exchange(stream, deadline, &request, (call.body, to_head));
         }
-        let asked = format!("{} at {}", call.what, self.authority());
+        let requested = format!("{} at {}", call.what, self.authority());
         answered
-            .map(|answer| Answer { asked, keys: self.keys(), ..answer })
+            .map(|answer| Answer { requested, keys: self.keys(), ..answer })
             .map_err(|error| self.failed(&call.what, error))
     }
 
@@ -204,11 +204,11 @@ impl Bucket<'_> {
     fn exchange(
         &mut self,
         mut stream: Stream,
-        patience: &Patience,
+        deadline: &Deadline,
         request: &[u8],
         (body, to_head): (&[u8], bool),
     ) -> io::Result<Answer> {
-        *stream.patience() = patience.clone();
+        *stream.deadline() = deadline.clone();
         stream.write_all(request)?;
         stream.write_all(body)?;
         stream.flush()?;
@@ -254,7 +254,7 @@ impl Bucket<'_> {
             signer.set_time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
             let payload_hash = hex(&sha2::Sha256::digest(body).into());
             let canonical = Canonical { method, path: &path, query, headers: &[], payload_hash: &payload_hash };
-            push_signature(&signer, canonical, host.as_bytes(), &Extra::default(), &mut Vec::new(), &mut out);
+            push_signature(&signer, canonical, host.as_bytes(), &ExtraHeaders::default(), &mut Vec::new(), &mut out);
         }
         out.extend_from_slice(b"\r\n\r\n");
         out
@@ -339,7 +339,7 @@ fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
         let Head { status, content_length, .. } = head;
         let server = server.clone();
         let answer = |body| Answer {
-            asked: String::new(),
+            requested: String::new(),
             status,
             keys: Arc::default(),
             keep_alive,

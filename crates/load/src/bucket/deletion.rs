@@ -7,12 +7,12 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use linerate_record::units::grouped;
-use linerate_wire::patience::WaitEnd;
+use linerate_wire::deadline::WaitEnd;
 use md5::{Digest, Md5};
 
 use super::call::BucketCall;
-use super::{Bucket, BucketError, DELETE_KEYS_MAX, Lateness, leftovers};
-use crate::object::{ObjectId, push_key};
+use super::{Bucket, BucketError, DELETE_KEYS_MAX, TimeLimit, leftover_objects};
+use crate::object_id::{ObjectId, push_key};
 
 /// What a deletion among many may take: two seeks of a hard disk and a commit. A call deletes as many objects as that
 /// leaves time for within its limit.
@@ -49,7 +49,7 @@ pub(super) struct Deletions {
 /// What of the deletions that were asked for was refused, over as many calls and pages as they took.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    asked: usize,
+    requested: usize,
     refused: usize,
     /// Calls that refused something.
     calls: usize,
@@ -59,8 +59,8 @@ pub struct Refusals {
 impl Refusals {
     /// How many were asked for, answered or not: none once a target is taken to refuse whatever is left.
     #[must_use]
-    pub const fn asked(&self) -> usize {
-        self.asked
+    pub const fn requested(&self) -> usize {
+        self.requested
     }
 
     /// Notes a deletion that is made by itself, and what was said of it.
@@ -68,7 +68,7 @@ impl Refusals {
     /// # Errors
     /// That of a call without an answer.
     pub fn note_one(&mut self, said: Result<(), BucketError>) -> Result<(), BucketError> {
-        self.asked += 1;
+        self.requested += 1;
         match said {
             Err(error) if error.is_an_answer() => {
                 (self.refused, self.calls, self.last) = (self.refused + 1, self.calls + 1, Some(error));
@@ -83,11 +83,11 @@ impl Refusals {
     /// # Errors
     /// [`BucketError`], where some were refused.
     pub fn ended(self) -> Result<(), BucketError> {
-        let Refusals { asked, refused, calls, last } = self;
+        let Refusals { requested, refused, calls, last } = self;
         match last {
             None => Ok(()),
-            Some(last) if calls == 1 && refused == asked => Err(last),
-            Some(last) => Err(BucketError::Several { refused, asked, last: Box::new(last) }),
+            Some(last) if calls == 1 && refused == requested => Err(last),
+            Some(last) => Err(BucketError::Several { refused, requested, last: Box::new(last) }),
         }
     }
 }
@@ -130,9 +130,9 @@ impl Bucket<'_> {
         let mut rest = keys;
         while !rest.is_empty() && !self.refuses_all() {
             // Anew for each call: a signal leaves it less time than the one before.
-            let most = keys_per_call(self.patience().limit()).min(self.deletions.burst());
+            let most = keys_per_call(self.deadline().limit()).min(self.deletions.burst());
             let (some, others) = rest.split_at(most.min(rest.len()));
-            self.rest(self.deletions.pause(some.len()))?;
+            self.pause(self.deletions.pause(some.len()))?;
             self.delete_some(some, refusals)?;
             rest = others;
         }
@@ -140,20 +140,20 @@ impl Bucket<'_> {
     }
 
     /// Rests between deletions.
-    pub(super) fn rest(&self, so_long: Duration) -> Result<(), BucketError> {
-        self.heed.rest(so_long).map_err(|ended| match ended {
+    pub(super) fn pause(&self, so_long: Duration) -> Result<(), BucketError> {
+        self.cancel.pause(so_long).map_err(|ended| match ended {
             WaitEnd::Stopped => BucketError::Stopped,
             ended => BucketError::Late {
                 call: "deleting objects of this run".to_owned(),
                 host: self.authority(),
-                ended: Lateness(ended),
+                ended: TimeLimit(ended),
             },
         })
     }
 
     /// Rests as long as the limit on deletions demands of one.
     pub(super) fn rest_for_one(&self) -> Result<(), BucketError> {
-        self.rest(self.deletions.pause(1))
+        self.pause(self.deletions.pause(1))
     }
 
     /// Whether so much was refused in a row that nothing is to be expected of asking for more.
@@ -170,14 +170,14 @@ impl Bucket<'_> {
     /// In one call, or in one for each key of a host that knows no such call.
     fn delete_some(&mut self, keys: &[(String, Option<String>)], refusals: &mut Refusals) -> Result<(), BucketError> {
         if !self.deletions.singly {
-            match leftovers::known(self.delete_together(keys)) {
+            match leftover_objects::known(self.delete_together(keys)) {
                 Ok(None) => self.deletions.singly = true,
                 Ok(Some(refused)) => return self.note(keys.len(), refused, refusals),
                 Err(error) if error.is_an_answer() => {
                     return self.note(keys.len(), Some((keys.len(), error)), refusals);
                 }
                 Err(error) => {
-                    refusals.asked += keys.len();
+                    refusals.requested += keys.len();
                     return Err(error);
                 }
             }
@@ -186,7 +186,7 @@ impl Bucket<'_> {
             let refused = match self.delete_one(key, version.as_deref()) {
                 Err(error) if error.is_an_answer() => Some((1, error)),
                 Err(error) => {
-                    refusals.asked += 1;
+                    refusals.requested += 1;
                     return Err(error);
                 }
                 Ok(()) => None,
@@ -202,18 +202,18 @@ impl Bucket<'_> {
     /// Notes how many keys of a call were refused, and leaves a host alone for a while that says that it is too busy.
     fn note(
         &mut self,
-        asked: usize,
+        requested: usize,
         refused: Option<(usize, BucketError)>,
         refusals: &mut Refusals,
     ) -> Result<(), BucketError> {
-        refusals.asked += asked;
+        refusals.requested += requested;
         let deletions = &mut self.deletions;
         let Some((count, error)) = refused else {
             (deletions.refused_in_a_row, deletions.busy_in_a_row) = (0, 0);
             return Ok(());
         };
-        let count = count.min(asked);
-        deletions.refused_in_a_row = if count < asked { 0 } else { deletions.refused_in_a_row + asked };
+        let count = count.min(requested);
+        deletions.refused_in_a_row = if count < requested { 0 } else { deletions.refused_in_a_row + requested };
         refusals.refused += count;
         refusals.calls += 1;
         let busy = error.is_busy();
@@ -223,11 +223,11 @@ impl Bucket<'_> {
             return Ok(());
         }
         deletions.busy_in_a_row += 1;
-        self.rest(busy_rest(self.deletions.busy_in_a_row))
+        self.pause(busy_rest(self.deletions.busy_in_a_row))
     }
 
     fn delete_one(&mut self, key: &str, version: Option<&str>) -> Result<(), BucketError> {
-        let query = version.map_or_else(Vec::new, |version| leftovers::query(vec![("versionId", version)]));
+        let query = version.map_or_else(Vec::new, |version| leftover_objects::query(vec![("versionId", version)]));
         let call = BucketCall { key, query: &query, ..BucketCall::new(format!("deleting {key:?}"), "DELETE") };
         let answer = self.call(&call)?;
         if answer.status == 404 { Ok(()) } else { answer.done(self.session) }
@@ -260,7 +260,7 @@ impl Bucket<'_> {
             ..BucketCall::new(format!("deleting {} of this run", counted(keys)), "POST")
         };
         let answer = self.call(&call)?;
-        let (asked, status, keys) = (answer.asked.clone(), answer.status, Arc::clone(&answer.keys));
+        let (requested, status, keys) = (answer.requested.clone(), answer.status, Arc::clone(&answer.keys));
         let (mut code, mut refused) = (None::<String>, 0);
         answer.document(&["DeleteResult"], |parent, name, text| {
             refused += usize::from(name == "Error");
@@ -269,7 +269,7 @@ impl Bucket<'_> {
             }
             Ok(())
         })?;
-        Ok((refused > 0).then_some((refused, BucketError::Refused { call: asked, status, code, keys })))
+        Ok((refused > 0).then_some((refused, BucketError::Refused { call: requested, status, code, keys })))
     }
 }
 
@@ -308,7 +308,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Instant;
 
-    use linerate_wire::patience::{Haste, Heed};
+    use linerate_wire::deadline::{CancelToken, ShutdownBudget};
 
     use super::*;
     use crate::hosts::Host;
@@ -317,7 +317,7 @@ mod tests {
 
     /// A host that answers `together` to a call for several, lists a few objects a page, and keeps what is held.
     #[derive(Clone, Copy)]
-    struct Deleting {
+    struct DeletingServer {
         together: u16,
         page: usize,
         held: fn(&str) -> bool,
@@ -325,7 +325,7 @@ mod tests {
         refusal: u16,
     }
 
-    const PLAIN: Deleting = Deleting { together: 200, page: 1000, held: |_| false, refusal: 403 };
+    const PLAIN: DeletingServer = DeletingServer { together: 200, page: 1000, held: |_| false, refusal: 403 };
 
     /// The request's line and its body.
     fn read(stream: &mut TcpStream) -> (String, String) {
@@ -359,15 +359,15 @@ mod tests {
         format!("<ListBucketResult><Name>bucket</Name><Prefix>run/</Prefix>{more}{all}</ListBucketResult>")
     }
 
-    impl Deleting {
+    impl DeletingServer {
         fn answer(self, line: &str, body: &str, keys: &mut BTreeSet<String>) -> (u16, String) {
             match line.split(' ').next() {
                 Some("POST") if self.together == 200 => {
-                    let asked: Vec<&str> =
+                    let requested: Vec<&str> =
                         body.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next()).collect();
-                    keys.retain(|key| !asked.contains(&key.as_str()) || (self.held)(key));
+                    keys.retain(|key| !requested.contains(&key.as_str()) || (self.held)(key));
                     let error = |key: &&str| format!("<Error><Key>{key}</Key><Code>AccessDenied</Code></Error>");
-                    let errors: String = asked.iter().filter(|key| (self.held)(key)).map(error).collect();
+                    let errors: String = requested.iter().filter(|key| (self.held)(key)).map(error).collect();
                     (200, format!("<DeleteResult>{errors}</DeleteResult>"))
                 }
                 Some("POST") => (self.together, String::new()),
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn a_host_that_deletes_one_object_a_call_is_asked_so() {
         for (together, is_known) in [(501, true), (405, true), (500, false)] {
-            let (address, reported) = Deleting { together, ..PLAIN }.serve(numbered(3));
+            let (address, reported) = DeletingServer { together, ..PLAIN }.serve(numbered(3));
             let session = session(address, 20);
             let left =
                 Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(()))).unwrap();
@@ -439,7 +439,7 @@ mod tests {
         let first: fn(&str) -> bool = |key| key < "run/000040";
         for together in [200, 501] {
             for (what, held, expected) in [("of ten four", third, 40), ("whole pages", first, 40)] {
-                let (address, _reported) = Deleting { together, held, page: 10, ..PLAIN }.serve(numbered(100));
+                let (address, _reported) = DeletingServer { together, held, page: 10, ..PLAIN }.serve(numbered(100));
                 let session = session(address, 20);
                 let left = Bucket::connect(&session, 0)
                     .and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(())))
@@ -451,7 +451,7 @@ mod tests {
                 assert!(why.starts_with("40 of 40 deletions were refused"), "{together}, {what}: {why}");
             }
         }
-        let (address, _reported) = Deleting { together: 501, held: third, ..PLAIN }.serve(numbered(100));
+        let (address, _reported) = DeletingServer { together: 501, held: third, ..PLAIN }.serve(numbered(100));
         let session = session(address, 20);
         let keys: Vec<_> = numbered(100).map(|key| (key, None)).collect();
         let refused = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.delete_keys(&keys)).unwrap_err();
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn a_target_that_refuses_everything_is_not_asked_for_ever() {
         let everything: fn(&str) -> bool = |_| true;
-        let (address, reported) = Deleting { held: everything, ..PLAIN }.serve(numbered(15_000));
+        let (address, reported) = DeletingServer { held: everything, ..PLAIN }.serve(numbered(15_000));
         let session = session(address, 20);
         let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(()))).unwrap();
         assert_eq!((left.objects, left.more, count(&reported, "POST")), (15_000, false, REFUSED_MAX / DELETE_KEYS_MAX));
@@ -476,7 +476,7 @@ mod tests {
     fn timed_a_target_that_is_too_busy_is_left_alone_for_longer_and_longer() {
         let everything: fn(&str) -> bool = |_| true;
         let (address, reported) =
-            Deleting { together: 501, held: everything, refusal: 503, ..PLAIN }.serve(numbered(100));
+            DeletingServer { together: 501, held: everything, refusal: 503, ..PLAIN }.serve(numbered(100));
         let session = self::session(address, 20);
         let begin = Instant::now();
         let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(()))).unwrap();
@@ -487,15 +487,15 @@ mod tests {
     #[test]
     fn what_is_left_is_deleted_to_its_end_or_until_whoever_waits_says_otherwise() {
         for (limit, left_objects) in [(u64::MAX, 0), (50, 150)] {
-            let (address, _reported) = Deleting { together: 501, page: 10, ..PLAIN }.serve(numbered(200));
+            let (address, _reported) = DeletingServer { together: 501, page: 10, ..PLAIN }.serve(numbered(200));
             let session = session(address, 20);
-            let (mut asked, mut bucket) = (0, Bucket::connect(&session, 0).unwrap());
+            let (mut requested, mut bucket) = (0, Bucket::connect(&session, 0).unwrap());
             let left = bucket.sweep_up(false, &mut |n| {
-                asked += n;
-                if asked < limit { Ok(()) } else { Err("that is enough".to_owned()) }
+                requested += n;
+                if requested < limit { Ok(()) } else { Err("that is enough".to_owned()) }
             });
             let left = left.unwrap();
-            assert_eq!((left.objects, asked), (left_objects, limit.min(200)));
+            assert_eq!((left.objects, requested), (left_objects, limit.min(200)));
             let why = left.why.map(|why| why.to_string());
             assert_eq!(why.as_deref(), (limit < 200).then_some("that is enough"));
         }
@@ -509,7 +509,7 @@ mod tests {
             assert_eq!(keys_per_call(Duration::from_millis(limit_ms)), expected, "{limit_ms} ms");
         }
         // A refusal of the first call does not keep the second from being made.
-        let (address, reported) = Deleting { together: 500, ..PLAIN }.serve([]);
+        let (address, reported) = DeletingServer { together: 500, ..PLAIN }.serve([]);
         let session = session(address, 5);
         let ids: Vec<_> = (0..400).map(|seq| (ObjectId { set: 0, seq }, 1)).collect();
         let refused = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.delete(&ids)).unwrap_err();
@@ -526,14 +526,15 @@ mod tests {
             let (address, reported) = PLAIN.serve(numbered(1000));
             let session = session(address, 60);
             let flag = Arc::new(AtomicBool::new(is_raised));
-            let haste = Haste::new(Arc::clone(&flag), Duration::from_secs(within_s));
-            let mut bucket = Bucket::connect_heeding(&session, 0, &Heed::Hurry(Arc::new(haste))).unwrap();
+            let shutdown_budget = ShutdownBudget::new(Arc::clone(&flag), Duration::from_secs(within_s));
+            let mut bucket =
+                Bucket::connect_heeding(&session, 0, &CancelToken::ShuttingDown(Arc::new(shutdown_budget))).unwrap();
             bucket.delete_keys(&keys).unwrap();
             let made = count(&reported, "POST");
             // The time that is left becomes less as it goes by.
             assert!(calls.contains(&made), "{is_raised}, {within_s}: {made}");
             flag.store(true, Ordering::Relaxed);
-            assert!(bucket.patience().limit() <= Duration::from_secs(5));
+            assert!(bucket.deadline().limit() <= Duration::from_secs(5));
         }
     }
 
@@ -541,8 +542,9 @@ mod tests {
     fn deletions_end_with_the_time_that_a_signal_leaves_and_say_so() {
         let (address, _reported) = PLAIN.serve(numbered(10));
         let session = session(address, 60);
-        let haste = Haste::new(Arc::new(AtomicBool::new(true)), Duration::from_secs(1));
-        let bucket = Bucket::connect_heeding(&session, 0, &Heed::Hurry(Arc::new(haste))).unwrap();
+        let shutdown_budget = ShutdownBudget::new(Arc::new(AtomicBool::new(true)), Duration::from_secs(1));
+        let bucket =
+            Bucket::connect_heeding(&session, 0, &CancelToken::ShuttingDown(Arc::new(shutdown_budget))).unwrap();
         let keys: Vec<_> = numbered(10).map(|key| (key, None)).collect();
         // One deletion each minute is what it is held to.
         let error = bucket.held_to(Some(1.0 / 60.0)).delete_keys(&keys).unwrap_err();

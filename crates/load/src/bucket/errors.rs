@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use linerate_record::units::grouped;
-use linerate_wire::patience::WaitEnd;
+use linerate_wire::deadline::WaitEnd;
 
 use crate::sigv4::KeyNames;
 
@@ -29,7 +29,7 @@ pub enum BucketError {
         /// `host:port`.
         host: String,
         /// By which limit.
-        ended: Lateness,
+        ended: TimeLimit,
     },
     /// A call that whoever began it does not want any more.
     #[error("interrupted")]
@@ -78,13 +78,13 @@ pub enum BucketError {
         keys: Arc<KeyNames>,
     },
     /// Refusals of some of many deletions.
-    #[error("{refused} of {asked} deletions were refused, the last of them: {last}", refused = grouped(*refused as u64),
-        asked = grouped(*asked as u64))]
+    #[error("{refused} of {requested} deletions were refused, the last of them: {last}", refused = grouped(*refused as u64),
+        requested = grouped(*requested as u64))]
     Several {
         /// How many.
         refused: usize,
         /// Of how many.
-        asked: usize,
+        requested: usize,
         /// What the target said last.
         last: Box<BucketError>,
     },
@@ -115,7 +115,7 @@ pub enum BucketError {
 /// Which limit ended a call: `timed out after 3 s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Lateness(pub(super) WaitEnd);
+pub struct TimeLimit(pub(super) WaitEnd);
 
 impl BucketError {
     /// Whether the target forbids what was asked, and may allow something else.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use linerate_record::shown::clause;
+use linerate_record::sanitize::clause;
 
 use super::call::BucketCall;
-use super::pages::first_shown;
-use super::{Bucket, BucketError, Keeping, is_of_run};
+use super::paging::first_shown;
+use super::{Bucket, BucketError, Versioning, is_of_run};
 use crate::listing::Page;
 
 /// How often a bucket is looked into before it is removed, and looked for afterwards, and how long it is waited
@@ -20,13 +20,13 @@ pub enum Removal {
     /// It is no longer there.
     Removed,
     /// It stays, since something is in it, or may be.
-    Kept(InBucket),
+    Kept(BucketContents),
 }
 
 /// What keeps a bucket, as far as a page of a listing tells. Where it is nothing of this, the target says that the
 /// bucket is not empty, and listings show nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InBucket {
+pub struct BucketContents {
     /// Whether objects, versions or uploads of the run are in it.
     pub own: bool,
     /// Keys of others, the first ones.
@@ -41,7 +41,7 @@ pub struct InBucket {
     pub unknown: Option<String>,
 }
 
-impl InBucket {
+impl BucketContents {
     /// Whether listings show nothing that would keep it.
     #[must_use]
     pub const fn is_unseen(&self) -> bool {
@@ -65,7 +65,7 @@ impl Bucket<'_> {
     pub fn remove(&mut self) -> Result<Removal, BucketError> {
         for look in 0..REMOVAL_LOOKS {
             if look > 0 {
-                self.rest(REMOVAL_PAUSE)?;
+                self.pause(REMOVAL_PAUSE)?;
             }
             let found = self.contents()?;
             if !found.is_unseen() || found.unknown.is_some() {
@@ -83,7 +83,7 @@ impl Bucket<'_> {
             match self.exists() {
                 Ok((false, _)) => return Ok(Removal::Removed),
                 Err(error) if !error.is_busy() => return Err(error),
-                _ if look + 1 < REMOVAL_LOOKS => self.rest(REMOVAL_PAUSE)?,
+                _ if look + 1 < REMOVAL_LOOKS => self.pause(REMOVAL_PAUSE)?,
                 _ => {}
             }
         }
@@ -97,11 +97,11 @@ impl Bucket<'_> {
     ///
     /// # Errors
     /// [`BucketError`].
-    pub fn contents(&mut self) -> Result<InBucket, BucketError> {
+    pub fn contents(&mut self) -> Result<BucketContents, BucketError> {
         let run_prefix = self.session.run_prefix.clone();
         let (own, _) = first_shown(|from| self.objects(&run_prefix, from))?;
         let (all, more) = first_shown(|from| self.objects("", from))?;
-        let mut found = InBucket { more, ..InBucket::default() };
+        let mut found = BucketContents { more, ..BucketContents::default() };
         let keys = own.into_iter().chain(all).map(|object| object.key);
         let (own, others): (Vec<String>, Vec<String>) = keys.partition(|key| is_of_run(key, &run_prefix));
         (found.own, found.others) = (!own.is_empty(), others);
@@ -115,7 +115,7 @@ impl Bucket<'_> {
     }
 
     /// Looks for versions and delete markers, anybody's.
-    fn find_versions(&mut self, found: &mut InBucket) -> Result<(), BucketError> {
+    fn find_versions(&mut self, found: &mut BucketContents) -> Result<(), BucketError> {
         let mut are_listed = true;
         let listed = first_shown(|from| {
             let page = self.all_versions("", from)?;
@@ -130,9 +130,9 @@ impl Bucket<'_> {
         if let Some(why) = unlisted {
             // A bucket that never kept any has none, whether or not these keys may list them, or the target lists any.
             found.unknown = match self.keeping()? {
-                Keeping::Nothing => None,
-                Keeping::Versions { .. } => Some(why),
-                Keeping::Unknown(unknown) => Some(format!("{}; and {unknown}", clause(&why))),
+                Versioning::Nothing => None,
+                Versioning::Versions { .. } => Some(why),
+                Versioning::Unknown(unknown) => Some(format!("{}; and {unknown}", clause(&why))),
             };
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl Bucket<'_> {
     }
 
     /// Looks for uploads that were begun and not ended, anybody's.
-    fn find_uploads(&mut self, found: &mut InBucket) -> Result<(), BucketError> {
+    fn find_uploads(&mut self, found: &mut BucketContents) -> Result<(), BucketError> {
         match self.has_uploads() {
             Err(error) if error.is_an_answer() => {
                 found.unknown.get_or_insert_with(|| error.to_string());

@@ -1,9 +1,9 @@
 //! Multipart uploads of a run that were not completed: aborted by their ids, and looked for below its prefix.
 
-use super::shown::{Looks, ShownSoFar};
-use super::{Bucket, BucketError, Left};
-use crate::listing::Identified;
-use crate::multipart::Unfinished;
+use super::listing_progress::{ListingLooks, ListingProgress};
+use super::{Bucket, BucketError, LeftObjects};
+use crate::listing::KeyVersion;
+use crate::multipart::UnfinishedUpload;
 
 /// How often what is listed is aborted at one look: a listing may tell of uploads that are gone, and one may be
 /// begun late.
@@ -14,10 +14,10 @@ impl Bucket<'_> {
     ///
     /// # Errors
     /// [`BucketError`].
-    pub fn abort(&mut self, unfinished: &Unfinished) -> Result<(), BucketError> {
+    pub fn abort(&mut self, unfinished: &UnfinishedUpload) -> Result<(), BucketError> {
         let key = self.key(unfinished.id, unfinished.size_bytes);
         if let Some(id) = &unfinished.upload_id {
-            return self.abort_upload(&Identified { key, id: id.clone() });
+            return self.abort_upload(&KeyVersion { key, id: id.clone() });
         }
         // The answer that would have named it did not come: whatever is under way for this key is it.
         let mut said = Ok(());
@@ -35,8 +35,8 @@ impl Bucket<'_> {
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer, or no listing.
-    pub fn sweep_uploads(&mut self) -> Result<Option<Left>, BucketError> {
-        let (mut shown, mut looks, mut why) = (ShownSoFar::default(), Looks::default(), None);
+    pub fn sweep_uploads(&mut self) -> Result<Option<LeftObjects>, BucketError> {
+        let (mut shown, mut looks, mut why) = (ListingProgress::default(), ListingLooks::default(), None);
         loop {
             let before = shown.deleted();
             shown.look();
@@ -69,6 +69,6 @@ impl Bucket<'_> {
             shown.end();
         }
         let (objects, wavers) = (shown.left() as u64, shown.is_unsettled());
-        Ok(Some(Left { objects, why: why.filter(|_| objects > 0), wavers, ..Left::default() }))
+        Ok(Some(LeftObjects { objects, why: why.filter(|_| objects > 0), wavers, ..LeftObjects::default() }))
     }
 }

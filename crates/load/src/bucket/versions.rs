@@ -1,13 +1,13 @@
 //! Buckets that keep versions: whether one does, and for how long.
 
 use super::call::BucketCall;
-use super::leftovers::known;
+use super::leftover_objects::known;
 use super::{Bucket, BucketError};
-use crate::object::ObjectId;
+use crate::object_id::ObjectId;
 
 /// What a bucket does with what is deleted in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Keeping {
+pub enum Versioning {
     /// It goes, or the target does not know of versions.
     #[default]
     Nothing,
@@ -40,11 +40,11 @@ impl Bucket<'_> {
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer.
-    pub fn keeping(&mut self) -> Result<Keeping, BucketError> {
+    pub fn keeping(&mut self) -> Result<Versioning, BucketError> {
         let what = format!("checking whether bucket {:?} keeps versions", self.session.bucket);
         let call = BucketCall { query: b"versioning=", ..BucketCall::new(what, "GET") };
         let mut status = None;
-        let looked = self.call_patiently(&call)?.document(&["VersioningConfiguration"], |parent, name, text| {
+        let looked = self.call_with_deadline(&call)?.document(&["VersioningConfiguration"], |parent, name, text| {
             if parent == Some("VersioningConfiguration") && name == "Status" {
                 status = Some(text.trim().to_owned());
             }
@@ -53,18 +53,18 @@ impl Bucket<'_> {
         match (known(looked), status.as_deref()) {
             // That it keeps none is what S3 says by a document without a status, and a target without versions by not
             // knowing the call. Whatever else is said leaves it open.
-            (Err(error), _) if error.is_an_answer() => Ok(Keeping::Unknown(error.to_string())),
+            (Err(error), _) if error.is_an_answer() => Ok(Versioning::Unknown(error.to_string())),
             (Err(error), _) => Err(error),
-            (Ok(Some(())), Some("Enabled")) => Ok(Keeping::Versions { lock: self.lock()? }),
-            (Ok(Some(())), Some(_)) => Ok(Keeping::Versions { lock: DefaultLock::Open }),
-            (Ok(_), _) => Ok(Keeping::Nothing),
+            (Ok(Some(())), Some("Enabled")) => Ok(Versioning::Versions { lock: self.lock()? }),
+            (Ok(Some(())), Some(_)) => Ok(Versioning::Versions { lock: DefaultLock::Open }),
+            (Ok(_), _) => Ok(Versioning::Nothing),
         }
     }
 
     /// How long what is written is locked by default.
     fn lock(&mut self) -> Result<DefaultLock, BucketError> {
         let call = BucketCall { query: b"object-lock=", ..BucketCall::new("checking for an object lock", "GET") };
-        let answer = self.call_patiently(&call)?;
+        let answer = self.call_with_deadline(&call)?;
         if answer.status == 404 && answer.code().as_deref() == Some("ObjectLockConfigurationNotFoundError") {
             return Ok(DefaultLock::Open);
         }

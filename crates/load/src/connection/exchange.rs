@@ -3,13 +3,13 @@
 use linerate_record::run::Op;
 use linerate_wire::response::{self, BodyFraming, Chunks, ContentRange, Head};
 
-use super::listed::{ExpectedListing, Listed};
-use crate::ask::{Ask, Subject};
+use super::list_reply::{ExpectedListing, ListReply};
 use crate::body::Bodies;
-use crate::failure::{location_host, retry_after_ns};
 use crate::ledger::Ledger;
 use crate::multipart::REPLY_BYTES_MAX;
-use crate::retry::Since;
+use crate::request_failure::{location_host, retry_after_ns};
+use crate::request_spec::{RequestSpec, Subject};
+use crate::retry::FirstAttempt;
 use crate::streaming::BodyLayout;
 
 /// What is kept of a body that is no object's: enough for the root of a document, and for an error's code.
@@ -21,9 +21,9 @@ const OTHER_BODY_BYTES_MAX: u64 = 64 << 20;
 /// The exchange in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
-    pub(crate) ask: Ask,
+    pub(crate) request_spec: RequestSpec,
     pub(crate) verify: bool,
-    pub(crate) since: Since,
+    pub(crate) since: FirstAttempt,
     /// Start of this attempt.
     pub(crate) started_ns: u64,
     /// How long the host asks to be left alone.
@@ -51,9 +51,9 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    pub(crate) fn new(ask: Ask, verify: bool, since: Since, started_ns: u64) -> Self {
+    pub(crate) fn new(request_spec: RequestSpec, verify: bool, since: FirstAttempt, started_ns: u64) -> Self {
         Exchange {
-            ask,
+            request_spec,
             verify,
             since,
             started_ns,
@@ -87,7 +87,7 @@ impl Exchange {
 
     /// Body bytes that have moved so far, and none where the request failed.
     pub(crate) fn moved_bytes(&self, failed: bool) -> i64 {
-        let moved = match self.ask.op {
+        let moved = match self.request_spec.op {
             _ if failed => 0,
             Op::Get if (200..300).contains(&self.status) => self.received,
             Op::Put | Op::Part => self.body_sent(),
@@ -98,21 +98,21 @@ impl Exchange {
 
     /// Bytes of a body that a GET must bring.
     pub(super) fn expected_bytes(&self) -> u64 {
-        self.ask.range.map_or_else(|| self.ask.subject.size_bytes(), |r| r.length)
+        self.request_spec.range.map_or_else(|| self.request_spec.subject.size_bytes(), |r| r.length)
     }
 
     /// Whether more came than the object has.
     pub(super) fn is_too_long(&self) -> bool {
         let announced = if let BodyFraming::Length(length) = self.framing { length } else { 0 };
         // A whole object in place of a range is told by its status.
-        let is_object = self.ask.op == Op::Get && self.status == self.expected_status();
+        let is_object = self.request_spec.op == Op::Get && self.status == self.expected_status();
         self.received.max(announced) > if is_object { self.expected_bytes() } else { self.other_body_bytes_max() }
     }
 
     /// Longest body beside the one that was asked for: an object in place of its range is read to its end.
     fn other_body_bytes_max(&self) -> u64 {
-        if self.ask.op == Op::Get {
-            self.ask.subject.size_bytes().max(OTHER_BODY_BYTES_MAX)
+        if self.request_spec.op == Op::Get {
+            self.request_spec.subject.size_bytes().max(OTHER_BODY_BYTES_MAX)
         } else {
             OTHER_BODY_BYTES_MAX
         }
@@ -125,7 +125,7 @@ impl Exchange {
         if head.status >= 300 {
             note_refusal(self, bytes);
         }
-        if self.ask.op == Op::Part
+        if self.request_spec.op == Op::Part
             && let Some(etag) = response::header(bytes, "etag")
         {
             self.reply.extend_from_slice(etag.as_bytes());
@@ -133,12 +133,12 @@ impl Exchange {
     }
 
     pub(super) const fn expected_status(&self) -> u16 {
-        if self.ask.range.is_some() { 206 } else { 200 }
+        if self.request_spec.range.is_some() { 206 } else { 200 }
     }
 
     /// Whether received bytes can go unseen.
     pub(super) fn discards(&self) -> bool {
-        let is_object = self.ask.op == Op::Get && self.status < 300;
+        let is_object = self.request_spec.op == Op::Get && self.status < 300;
         is_object && !self.verify && matches!(self.framing, BodyFraming::Length(_))
     }
 }
@@ -158,7 +158,7 @@ pub(super) struct OtherBody {
     /// Its first part.
     pub(super) document: Vec<u8>,
     /// All of it, where it is a listing.
-    pub(super) listed: Listed,
+    pub(super) listed: ListReply,
 }
 
 impl OtherBody {
@@ -173,27 +173,27 @@ impl OtherBody {
 
 /// What bodies are compared with.
 #[derive(Clone, Copy)]
-pub(super) struct Against<'a> {
+pub(super) struct ExpectedBody<'a> {
     pub(super) bodies: &'a Bodies,
     pub(super) expected: &'a ExpectedListing,
 }
 
 /// Counts body bytes, compares an object's where that was asked for, holds a listing against what was asked, and keeps
 /// the first part of what is no object.
-pub(super) fn look_at(exchange: &mut Exchange, bytes: &[u8], against: Against<'_>, beside: &mut OtherBody) {
-    if exchange.status >= 300 || !matches!(exchange.ask.op, Op::Get | Op::Multipart) {
+pub(super) fn look_at(exchange: &mut Exchange, bytes: &[u8], against: ExpectedBody<'_>, alongside: &mut OtherBody) {
+    if exchange.status >= 300 || !matches!(exchange.request_spec.op, Op::Get | Op::Multipart) {
         // What it begins with is not blank.
-        let reported = if beside.document.is_empty() { bytes.trim_ascii_start() } else { bytes };
-        keep(&mut beside.document, reported, DOCUMENT_BYTES_MAX);
-        if exchange.ask.op == Op::List && exchange.status < 300 {
-            beside.listed.take(bytes, against.expected);
+        let reported = if alongside.document.is_empty() { bytes.trim_ascii_start() } else { bytes };
+        keep(&mut alongside.document, reported, DOCUMENT_BYTES_MAX);
+        if exchange.request_spec.op == Op::List && exchange.status < 300 {
+            alongside.listed.take(bytes, against.expected);
         }
-    } else if exchange.ask.op == Op::Multipart {
+    } else if exchange.request_spec.op == Op::Multipart {
         keep(&mut exchange.reply, bytes, REPLY_BYTES_MAX);
     } else if exchange.verify
-        && let Subject::Own { id, size_bytes } = exchange.ask.subject
+        && let Subject::Own { id, size_bytes } = exchange.request_spec.subject
     {
-        let offset = exchange.ask.range.map_or(0, |r| r.start) + exchange.received;
+        let offset = exchange.request_spec.range.map_or(0, |r| r.start) + exchange.received;
         exchange.wrong |= !against.bodies.matches(id, size_bytes, offset, bytes);
     }
     exchange.received += bytes.len() as u64;

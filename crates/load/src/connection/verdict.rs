@@ -3,10 +3,10 @@
 use linerate_record::run::Op;
 
 use super::exchange::{Exchange, OtherBody};
-use super::listed::ExpectedListing;
-use crate::document::{error_code, root};
-use crate::failure::{RequestFailure, beginning};
+use super::list_reply::ExpectedListing;
 use crate::multipart::judge;
+use crate::request_failure::{RequestFailure, beginning};
+use crate::xml::{error_code, root};
 
 /// Most blanks where S3 says nothing: some servers send them to keep a connection.
 const BLANK_BYTES_MAX: u64 = 64 << 10;
@@ -14,10 +14,10 @@ const BLANK_BYTES_MAX: u64 = 64 << 10;
 /// Holds a whole reply against what was asked; `beside` is what was seen of a body that is no object's.
 pub(super) fn verdict(
     exchange: &Exchange,
-    beside: &OtherBody,
+    alongside: &OtherBody,
     expected: &ExpectedListing,
 ) -> Result<(), RequestFailure> {
-    let document = beside.document.as_slice();
+    let document = alongside.document.as_slice();
     if let Some(host) = &exchange.location {
         return Err(RequestFailure::Redirect(exchange.status, host.clone()));
     }
@@ -27,26 +27,26 @@ pub(super) fn verdict(
     if exchange.unsent() {
         return Err(RequestFailure::EarlyReply);
     }
-    match exchange.ask.op {
+    match exchange.request_spec.op {
         Op::Get => object(exchange),
         Op::Stat => length(exchange),
         Op::Put | Op::Part => nothing_else(exchange, document).and_then(|()| with_status(exchange, &[200])),
         Op::Delete => nothing_else(exchange, document).and_then(|()| with_status(exchange, &[200, 204])),
         Op::List => match root(document) {
-            Some(b"ListBucketResult") if exchange.status == 200 => beside.listed.judge(expected),
+            Some(b"ListBucketResult") if exchange.status == 200 => alongside.listed.judge(expected),
             _ => nothing_else(exchange, document).and(Err(RequestFailure::NotS3(beginning(document)))),
         },
         Op::Multipart => Ok(()),
     }?;
-    exchange.ask.call.map_or(Ok(()), |call| judge(call.step, &exchange.reply))
+    exchange.request_spec.call.map_or(Ok(()), |call| judge(call.step, &exchange.reply))
 }
 
 /// The body of a GET is the object, or the range of it, that was asked for.
 fn object(exchange: &Exchange) -> Result<(), RequestFailure> {
-    let ranged = exchange.ask.range.is_some();
-    let fits = exchange.ask.range.is_none_or(|range| {
+    let ranged = exchange.request_spec.range.is_some();
+    let fits = exchange.request_spec.range.is_none_or(|range| {
         let reported = exchange.content_range;
-        let whole = exchange.ask.subject.size_bytes();
+        let whole = exchange.request_spec.subject.size_bytes();
         reported.is_some_and(|reported| {
             reported.first == range.start
                 && reported.last == range.start + range.length - 1
@@ -70,7 +70,7 @@ fn object(exchange: &Exchange) -> Result<(), RequestFailure> {
 fn length(exchange: &Exchange) -> Result<(), RequestFailure> {
     match exchange.content_length {
         _ if exchange.status != 200 => Err(RequestFailure::Status(exchange.status, None)),
-        Some(length) if length == exchange.ask.subject.size_bytes() => Ok(()),
+        Some(length) if length == exchange.request_spec.subject.size_bytes() => Ok(()),
         Some(_) => Err(RequestFailure::WrongLength),
         None => Err(RequestFailure::Lacking("a length")),
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use linerate_record::load::Unique;
 
 use super::*;
-use crate::object::ObjectId;
+use crate::object_id::ObjectId;
 use crate::sigv4::{Credentials, Secret, Signer, hex};
 
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -167,7 +167,7 @@ fn body_bytes_are_counted_without_their_frames() {
                 assert_eq!(layout.body_bytes(wire), data, "{payload:?} {length} at {wire}");
                 let mut pieces = [Piece::Made { start: 0, end: 0 }; 1];
                 assert_eq!(stream.gather((layout, span, wire), &bodies, &mut pieces, &mut made), 1);
-                let at_frame = layout.frame_at(layout.frame_of(wire)) == wire;
+                let at_frame = layout.frame_at(layout.frame_before(wire)) == wire;
                 let bytes = match pieces[0] {
                     Piece::Pool { length, .. } => length,
                     Piece::Made { start, end } => (end - start) as u64,

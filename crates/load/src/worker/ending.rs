@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use linerate_record::histogram::{Latencies, empty, encode};
 use linerate_record::run::{InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, Op, coarse};
-use linerate_wire::places::Events;
+use linerate_wire::connection_slab::Events;
 use rustix::io::Errno;
 
-use super::starting::Next;
+use super::next_request::NextRequest;
 use super::{DRAIN_INTERRUPTED_NS, DRAIN_NS, Worker};
-use crate::ask::Ask;
 use crate::connection::Phase;
 use crate::ledger::Ledger;
-use crate::retry::Since;
+use crate::request_spec::RequestSpec;
+use crate::retry::FirstAttempt;
 
 /// Longest wait for requests in flight, however long others took: a coordinator expects the end of a point within two
 /// minutes.
@@ -88,7 +88,7 @@ impl NotEndedWell {
         }
     }
 
-    fn is_open(&mut self, since: Since, now_ns: u64) {
+    fn is_open(&mut self, since: FirstAttempt, now_ns: u64) {
         self.open += 1;
         let age_ns = |from_ns: u64| now_ns.saturating_sub(from_ns);
         self.ages.get_or_insert_with(empty).saturating_record(age_ns(since.first_ns));
@@ -147,14 +147,14 @@ impl Worker<'_> {
     }
 
     /// A request that starts now.
-    pub(super) fn starting(&self, now_ns: u64, intended_ns: Option<u64>) -> Since {
-        Since { is_beside: self.stage != Stage::Counting, ..Since::starting(now_ns, intended_ns) }
+    pub(super) fn starting(&self, now_ns: u64, intended_ns: Option<u64>) -> FirstAttempt {
+        FirstAttempt { is_alongside: self.stage != Stage::Counting, ..FirstAttempt::starting(now_ns, intended_ns) }
     }
 
     /// Notes that a request has ended for good, an upload as a whole: one less is waited for.
-    pub(super) fn settled(&mut self, host: u32, op: Op, since: Since, failed: bool) {
+    pub(super) fn settled(&mut self, host: u32, op: Op, since: FirstAttempt, failed: bool) {
         // What was given up open is told as such, whatever becomes of it.
-        if self.counts() || since.is_beside || self.stage == Stage::Draining {
+        if self.counts() || since.is_alongside || self.stage == Stage::Draining {
             return;
         }
         if self.stage == Stage::Awaiting {
@@ -173,21 +173,22 @@ impl Worker<'_> {
     }
 
     /// The same of an attempt at a part, whose upload goes on or has failed by itself.
-    pub(super) fn take_out_of_upload(&mut self, ask: Ask, ledger: &Ledger) {
-        if let Some(call) = ask.call
+    pub(super) fn take_out_of_upload(&mut self, request_spec: RequestSpec, ledger: &Ledger) {
+        if let Some(call) = request_spec.call
             && !self.uploads.has_failed(call)
         {
-            self.take_out(ask.host, Op::Multipart, ledger);
+            self.take_out(request_spec.host, Op::Multipart, ledger);
             ledger.entries().iter().for_each(|(at, bytes)| self.uploads.moved(call, *at, -bytes));
         }
     }
 
     /// Requests that are in flight, or wait to be made again; of uploads, whole ones.
     fn under_way(&self) -> u64 {
-        let waiting = self.retries.asks().chain(self.next.as_ref().and_then(Next::again));
-        let waiting = waiting.filter(|(ask, _)| ask.call.is_none()).count();
-        let asks = self.places.iter().filter(|c| c.phase != Phase::Idle).map(|c| c.exchange.ask);
-        (asks.filter(|ask| ask.call.is_none()).count() + waiting + self.uploads.under_way().count()) as u64
+        let waiting = self.retries.asks().chain(self.next.as_ref().and_then(NextRequest::again));
+        let waiting = waiting.filter(|(request_spec, _)| request_spec.call.is_none()).count();
+        let asks = self.places.iter().filter(|c| c.phase != Phase::Idle).map(|c| c.exchange.request_spec);
+        (asks.filter(|request_spec| request_spec.call.is_none()).count() + waiting + self.uploads.under_way().count())
+            as u64
     }
 
     /// Waits for the requests that are in flight at the end of the point, those of other threads too, and keeps the
@@ -236,21 +237,23 @@ impl Worker<'_> {
     fn note_open(&mut self) {
         let now_ns = self.given.clock.now_ns();
         let rows = &mut self.not_ended_well;
-        for connection in self.places.iter().filter(|c| c.phase != Phase::Idle && !c.exchange.since.is_beside) {
+        for connection in self.places.iter().filter(|c| c.phase != Phase::Idle && !c.exchange.since.is_alongside) {
             let exchange = &connection.exchange;
-            let (ask, since) = (exchange.ask, exchange.since);
-            if ask.call.is_some() && ask.op != Op::Part {
+            let (request_spec, since) = (exchange.request_spec, exchange.since);
+            if request_spec.call.is_some() && request_spec.op != Op::Part {
                 continue;
             }
-            let row = rows.entry((connection.host, ask.op)).or_default();
+            let row = rows.entry((connection.host, request_spec.op)).or_default();
             row.is_open(since, now_ns);
             book(&mut row.open_bytes, &exchange.ledger);
         }
-        let again = self.retries.asks().chain(self.next.as_ref().and_then(Next::again));
-        for (ask, since) in again.filter(|(ask, since)| ask.call.is_none() && !since.is_beside) {
-            rows.entry((ask.host, ask.op)).or_default().is_open(since, now_ns);
+        let again = self.retries.asks().chain(self.next.as_ref().and_then(NextRequest::again));
+        for (request_spec, since) in
+            again.filter(|(request_spec, since)| request_spec.call.is_none() && !since.is_alongside)
+        {
+            rows.entry((request_spec.host, request_spec.op)).or_default().is_open(since, now_ns);
         }
-        for (host, since, moved) in self.uploads.under_way().filter(|(_, since, _)| !since.is_beside) {
+        for (host, since, moved) in self.uploads.under_way().filter(|(_, since, _)| !since.is_alongside) {
             let row = rows.entry((host, Op::Multipart)).or_default();
             row.is_open(since, now_ns);
             book(&mut row.open_bytes, moved);

@@ -3,9 +3,9 @@
 use linerate_record::run::Op;
 
 use super::Worker;
-use crate::ask::UploadStep;
-use crate::ask::{Ask, Subject};
-use crate::failure::RequestFailure;
+use crate::request_failure::RequestFailure;
+use crate::request_spec::UploadStep;
+use crate::request_spec::{RequestSpec, Subject};
 
 impl Worker<'_> {
     /// Whether something can be started: a request of an upload under way, or one that is yet to be chosen.
@@ -14,11 +14,11 @@ impl Worker<'_> {
     }
 
     /// Counts body bytes of a part for its upload too.
-    pub(super) fn moved_of_upload(&mut self, ask: Ask, bytes: i64) {
-        if let Some(call) = ask.call
+    pub(super) fn moved_of_upload(&mut self, request_spec: RequestSpec, bytes: i64) {
+        if let Some(call) = request_spec.call
             && !self.uploads.has_failed(call)
         {
-            self.tally.moved(ask.host, Op::Multipart, bytes);
+            self.tally.moved(request_spec.host, Op::Multipart, bytes);
             self.uploads.moved(call, self.ticks.number(), bytes);
         }
     }
@@ -28,52 +28,61 @@ impl Worker<'_> {
         let capped_ns = self.capped_ns(now_ns);
         let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &mut connection.exchange;
-        let (ask, since, reply) = (exchange.ask, exchange.since, std::mem::take(&mut exchange.reply));
-        let Some(call) = ask.call else { return };
+        let (request_spec, since, reply) = (exchange.request_spec, exchange.since, std::mem::take(&mut exchange.reply));
+        let Some(call) = request_spec.call else { return };
         self.uploads.ended(call, capped_ns);
         let completed = self.uploads.succeeded(call, &reply, connection.checksum());
-        self.rests.succeeded(ask.host as usize);
+        self.backoffs.succeeded(request_spec.host as usize);
         self.tick(now_ns, false);
         if completed.is_some() {
-            self.choice.written(ask.subject);
+            self.choice.written(request_spec.subject);
         }
         if !self.counts() {
             if let Some(whole) = completed {
-                self.settled(ask.host, Op::Multipart, whole.since, false);
+                self.settled(request_spec.host, Op::Multipart, whole.since, false);
             }
-            self.answered_beside(ask.op, bytes);
+            self.answered_alongside(request_spec.op, bytes);
             return;
         }
         match (call.step, completed) {
-            (UploadStep::Part(_), _) => self.tally_success(ask.host, Op::Part, bytes, since, first_byte_ns, now_ns),
+            (UploadStep::Part(_), _) => {
+                self.tally_success(request_spec.host, Op::Part, bytes, since, first_byte_ns, now_ns)
+            }
             (_, Some(whole)) => {
-                self.tally_success(ask.host, Op::Multipart, whole.size_bytes, whole.since, first_byte_ns, now_ns);
+                self.tally_success(
+                    request_spec.host,
+                    Op::Multipart,
+                    whole.size_bytes,
+                    whole.since,
+                    first_byte_ns,
+                    now_ns,
+                );
             }
             _ => {}
         }
     }
 
     /// Notes a call that failed for good. An upload fails once, with the first of its calls that does.
-    pub(super) fn upload_failed(&mut self, ask: Ask, why: &RequestFailure) {
-        let Some(call) = ask.call else { return };
+    pub(super) fn upload_failed(&mut self, request_spec: RequestSpec, why: &RequestFailure) {
+        let Some(call) = request_spec.call else { return };
         // A status is an answer, and nothing was sent where there was no connection.
         let settled = matches!(why, RequestFailure::Status(..) | RequestFailure::Connect(_));
         self.uploads.ended(call, self.capped_ns);
         let broken = self.uploads.failed(call, settled);
         let Some((since, moved)) = broken else { return };
         if !self.counts() {
-            self.take_out(ask.host, Op::Multipart, &moved);
-            self.settled(ask.host, Op::Multipart, since, true);
+            self.take_out(request_spec.host, Op::Multipart, &moved);
+            self.settled(request_spec.host, Op::Multipart, since, true);
             return;
         }
-        self.tally.moved(ask.host, Op::Multipart, -moved.sum());
-        if ask.op == Op::Part {
-            self.tally.failure(ask.host, Op::Multipart, &why.to_string());
+        self.tally.moved(request_spec.host, Op::Multipart, -moved.sum());
+        if request_spec.op == Op::Part {
+            self.tally.failure(request_spec.host, Op::Multipart, &why.to_string());
         }
     }
 }
 
-impl Ask {
+impl RequestSpec {
     /// Whether it gives an upload up.
     pub(super) fn aborts(&self) -> bool {
         self.call.is_some_and(|call| call.step == UploadStep::Abort)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use linerate_load::body::Bodies;
 use linerate_load::hosts::Host;
 use linerate_load::multipart::Parts;
-use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::session::{EndCondition, PointPlan, Session, Source};
 use linerate_record::load::{HostSelect, Lookup, Payload, Unique, Workload};
 use linerate_record::run::Op;
 
@@ -54,7 +54,7 @@ pub(crate) fn plan(op: Op, size_bytes: u64) -> PointPlan {
         source: Source::Set { set: 0, count: 8 },
         range_bytes: None,
         verify: false,
-        until: Until::Intervals(600),
+        until: EndCondition::Intervals(600),
         cap: None,
         interval_ns: 50_000_000,
     }

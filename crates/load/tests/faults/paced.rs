@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use linerate_load::point::{Drive, drive};
-use linerate_load::session::{PointPlan, Until};
+use linerate_load::point::{PointDriver, drive};
+use linerate_load::session::{EndCondition, PointPlan};
 use linerate_wire::clock::Clock;
 
 use super::server::{ReceivedRequest, Then, serve};
-use super::{GET, PATIENT};
+use super::{GET, LONG_TIMEOUT};
 use crate::driving::{bodies, plan, session};
 
 const BODY_BYTES: u64 = 4 << 20;
@@ -28,11 +28,15 @@ fn paced(a: &mut ReceivedRequest<'_>) -> std::io::Result<Then> {
 
 #[test]
 fn bytes_of_a_slow_body_are_counted_in_the_interval_in_which_they_came() {
-    let session = session(serve(Arc::new(paced)), PATIENT, &bodies());
+    let session = session(serve(Arc::new(paced)), LONG_TIMEOUT, &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
-    let plan =
-        PointPlan { concurrency: 1, interval_ns: 100_000_000, until: Until::Intervals(20), ..plan(GET, BODY_BYTES) };
+    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let plan = PointPlan {
+        concurrency: 1,
+        interval_ns: 100_000_000,
+        until: EndCondition::Intervals(20),
+        ..plan(GET, BODY_BYTES)
+    };
     let mut moved = Vec::new();
     drive(&with, &plan, |figures| {
         moved.push(figures.rows.iter().map(|row| row.moved_bytes).sum::<i64>());

@@ -13,7 +13,7 @@ fn a_host_that_asks_to_be_left_alone_is() {
         Ok(Then::Keep)
     };
     let plan = PointPlan { concurrency: 1, ..plan(PUT, 4096) };
-    let seen = driven(serve(Arc::new(throttle)), PATIENT, &plan, |s| s.failed() >= 3);
+    let seen = driven(serve(Arc::new(throttle)), LONG_TIMEOUT, &plan, |s| s.failed() >= 3);
     assert_eq!((seen.requests, seen.kinds()), (0, vec!["http 503 SlowDown"]));
     assert_eq!((seen.throttled, seen.retry_after_s, seen.rested_ns), (seen.failed(), 1, 0));
     // The only slot did little else.
@@ -43,7 +43,7 @@ fn failures_that_are_answers_cost_no_rest() {
             std::thread::sleep(Duration::from_micros(500));
             if a.number % 10 == 9 { fails(a) } else { a.serve_well() }
         };
-        let seen = driven(serve(Arc::new(sometimes)), PATIENT, &plan(op, 4096), |s| s.requests >= 900);
+        let seen = driven(serve(Arc::new(sometimes)), LONG_TIMEOUT, &plan(op, 4096), |s| s.requests >= 900);
         assert!(seen.kinds().contains(&kind) && seen.failed() >= 60, "{kind}: {seen:?}");
         assert_eq!((seen.rested_ns, seen.paused_ns), (0, 0), "{kind}: {seen:?}");
     }
@@ -55,11 +55,11 @@ fn a_target_that_answers_errors_at_full_speed_ends_by_the_same_rules() {
         a.say(reply("500 Internal Server Error", "", &error("InternalError"))).map(|()| Then::Keep)
     };
     let address = serve(Arc::new(refuses));
-    let seen = driven(address, PATIENT, &plan(GET, 4096), |_| false);
+    let seen = driven(address, LONG_TIMEOUT, &plan(GET, 4096), |_| false);
     assert_eq!((seen.requests, seen.ended), (0, StopReason::NoSuccess), "{seen:?}");
     assert_eq!((seen.rested_ns, seen.paused_ns), (0, 0), "{seen:?}");
     let limited = PointPlan { error_limit: Some(ErrorLimit::Count(1_000)), ..plan(GET, 4096) };
-    assert_eq!(driven(address, PATIENT, &limited, |_| false).ended, StopReason::ErrorLimit);
+    assert_eq!(driven(address, LONG_TIMEOUT, &limited, |_| false).ended, StopReason::ErrorLimit);
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn broken_connections_in_a_row_rest_longer_and_longer_and_one_alone_does_not() {
         std::thread::sleep(Duration::from_micros(500));
         if a.number % 50 == 49 { Ok(Then::Reset) } else { a.serve_well() }
     };
-    let seen = driven(serve(Arc::new(one_alone)), PATIENT, &plan(GET, 4096), |s| s.requests >= 2_000);
+    let seen = driven(serve(Arc::new(one_alone)), LONG_TIMEOUT, &plan(GET, 4096), |s| s.requests >= 2_000);
     assert!(seen.failed() >= 20, "{seen:?}");
     assert!(rested(&seen) < 0.05, "{seen:?}");
     // Nobody listens there any more.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let seen = driven(nobody, PATIENT, &plan(GET, 4096), |s| s.failed() > 0 && s.elapsed_ns > 2_000_000_000);
+    let seen = driven(nobody, LONG_TIMEOUT, &plan(GET, 4096), |s| s.failed() > 0 && s.elapsed_ns > 2_000_000_000);
     assert!(seen.failed() < 100, "it spun: {seen:?}");
     // Intervals are told in whole milliseconds.
     let most_ns = 2 * (seen.elapsed_ns + 1_000_000);

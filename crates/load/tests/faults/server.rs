@@ -66,9 +66,9 @@ fn connection(stream: TcpStream, answer: &Answer, number: &AtomicU64) {
         let number = number.fetch_add(1, Ordering::Relaxed);
         let write = line.starts_with("PUT") || line.starts_with("DELETE");
         let stream = &mut stream;
-        let mut asked =
+        let mut requested =
             ReceivedRequest { line: &line, range, stream, body_bytes, size_bytes, number, on_connection, at, write };
-        let then = answer(&mut asked).unwrap_or(Then::Close);
+        let then = answer(&mut requested).unwrap_or(Then::Close);
         on_connection += 1;
         if then == Then::Reset {
             let now = Some(Duration::ZERO);
@@ -143,6 +143,6 @@ pub(crate) fn error(code: &str) -> Vec<u8> {
 }
 
 /// Answers as a well-behaved server does.
-pub(crate) fn well(asked: &mut ReceivedRequest<'_>) -> io::Result<Then> {
-    asked.serve_well()
+pub(crate) fn well(requested: &mut ReceivedRequest<'_>) -> io::Result<Then> {
+    requested.serve_well()
 }

@@ -159,7 +159,7 @@ mod tests {
         Packet { source_mac, destination_mac, vlan: None, outer, inner: None, socket_hash: None }
     }
 
-    fn of(major: u32, minor: u32) -> Rules {
+    fn rules_for(major: u32, minor: u32) -> Rules {
         rules(Some(Kernel { major, minor }))
     }
 
@@ -175,13 +175,13 @@ mod tests {
         let layer34 = layer34 ^ (layer34 >> 16);
         let layer34 = layer34 ^ (layer34 >> 8);
         let cases = [
-            (TransmitHash::Layer2, of(3, 10), 0x003a),
-            (TransmitHash::Layer2, of(5, 18), 0x0832),
-            (TransmitHash::Layer23, of(3, 10), layer23),
-            (TransmitHash::Layer23, of(4, 19), layer23 >> 1),
-            (TransmitHash::Layer34, of(3, 10), layer34),
-            (TransmitHash::Layer34, of(4, 19), layer34 >> 1),
-            (TransmitHash::Layer34, of(6, 8), layer34 >> 1),
+            (TransmitHash::Layer2, rules_for(3, 10), 0x003a),
+            (TransmitHash::Layer2, rules_for(5, 18), 0x0832),
+            (TransmitHash::Layer23, rules_for(3, 10), layer23),
+            (TransmitHash::Layer23, rules_for(4, 19), layer23 >> 1),
+            (TransmitHash::Layer34, rules_for(3, 10), layer34),
+            (TransmitHash::Layer34, rules_for(4, 19), layer34 >> 1),
+            (TransmitHash::Layer34, rules_for(6, 8), layer34 >> 1),
         ];
         for (policy, rules, expected) in cases {
             assert_eq!(hash(policy, rules, &packet()), expected, "{policy:?} {rules:?}");
@@ -191,14 +191,14 @@ mod tests {
     #[test]
     fn the_lowest_bit_went_for_all_and_came_back_for_addresses() {
         let kept = |rules: Rules| rules.lowest_bit;
-        assert_eq!(kept(of(3, 10)), LowestBit::Kept);
+        assert_eq!(kept(rules_for(3, 10)), LowestBit::Kept);
         for (major, minor) in [(4, 4), (4, 19), (5, 4), (5, 10), (5, 14), (5, 16)] {
-            assert_eq!(kept(of(major, minor)), LowestBit::DroppedByAll, "{major}.{minor}");
+            assert_eq!(kept(rules_for(major, minor)), LowestBit::DroppedByAll, "{major}.{minor}");
         }
         for (major, minor) in [(5, 15), (5, 17), (5, 18), (6, 1), (6, 12), (7, 0)] {
-            assert_eq!(kept(of(major, minor)), LowestBit::DroppedByLayer4, "{major}.{minor}");
+            assert_eq!(kept(rules_for(major, minor)), LowestBit::DroppedByLayer4, "{major}.{minor}");
         }
-        assert_eq!(rules(None), of(6, 12));
+        assert_eq!(rules(None), rules_for(6, 12));
     }
 
     /// The case of the commit that gave the bit back: peers that are neighbours.
@@ -210,8 +210,8 @@ mod tests {
             packet
         };
         let members = |rules| [2, 3].map(|host| member(TransmitHash::Layer23, rules, 2, &to(host)));
-        assert_eq!(members(of(5, 10)), [0, 0]);
-        assert_eq!(members(of(5, 18)), [1, 0]);
+        assert_eq!(members(rules_for(5, 10)), [0, 0]);
+        assert_eq!(members(rules_for(5, 18)), [1, 0]);
     }
 
     #[test]
@@ -219,11 +219,11 @@ mod tests {
         let mut fragment = packet();
         fragment.outer.ports = None;
         let policy = TransmitHash::Layer34;
-        let members = [packet(), fragment].map(|packet| member(policy, of(6, 12), 2, &packet));
+        let members = [packet(), fragment].map(|packet| member(policy, rules_for(6, 12), 2, &packet));
         assert_ne!(members[0], members[1]);
         assert_eq!(
-            hash(TransmitHash::Layer23, of(6, 12), &packet()),
-            hash(TransmitHash::Layer23, of(6, 12), &fragment)
+            hash(TransmitHash::Layer23, rules_for(6, 12), &packet()),
+            hash(TransmitHash::Layer23, rules_for(6, 12), &fragment)
         );
     }
 }

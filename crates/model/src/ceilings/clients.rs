@@ -2,11 +2,11 @@
 
 use linerate_record::plan::Resource;
 
+use super::description::{Wording, derived, factor, link, percent, rate, stated};
 use super::links::client;
-use super::wording::{Wording, derived, factor, link, percent, rate, stated};
 use super::{Case, Kind, ResourceLimit};
 use crate::bond::Direction;
-use crate::spread::ends::of_client;
+use crate::spread::link_peers::of_client;
 
 pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::ClientIngress, Resource::ClientEgress] };
 

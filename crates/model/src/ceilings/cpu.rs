@@ -3,8 +3,8 @@
 use linerate_record::plan::Resource;
 use linerate_record::site::Site;
 
+use super::description::{Wording, derived, estimate, factor, group, nodes, path, rate, stated, way_in};
 use super::one_node::ResourceDemand;
-use super::wording::{Wording, derived, estimate, factor, group, nodes, path, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::traffic::Passes;
 
@@ -49,7 +49,7 @@ pub(super) fn load(case: &Case, place: usize, passes: &Passes) -> ResourceDemand
 /// Nanoseconds of a core per client byte.
 pub(super) fn demand_ns(site: &Site, passes: &Passes) -> f64 {
     let own: f64 = COSTS.iter().map(|cost| (cost.amount)(passes) / cost.bytes_per_s * NS_PER_S).sum();
-    own + site.clients.per_core_bytes_per_s.map_or(0.0, |per_core| passes.asked / per_core * NS_PER_S)
+    own + site.clients.per_core_bytes_per_s.map_or(0.0, |per_core| passes.requested / per_core * NS_PER_S)
 }
 
 fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
@@ -65,7 +65,7 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
             }
         }
         if let Some(per_core) = case.site.clients.per_core_bytes_per_s {
-            inputs.push(derived("bytes of the node's own client", factor(passes.asked)));
+            inputs.push(derived("bytes of the node's own client", factor(passes.requested)));
             let value = format!("{} per core", rate(per_core));
             inputs.push(stated(case.site, "a client's own work", value, "clients.per_core".to_owned()));
         }

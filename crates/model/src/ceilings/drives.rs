@@ -3,7 +3,7 @@
 use linerate_record::plan::{Input, Resource};
 use linerate_record::site::{Drives, NodeGroup, Product};
 
-use super::wording::{Wording, derived, factor, group, nodes, path, rate, stated};
+use super::description::{Wording, derived, factor, group, nodes, path, rate, stated};
 use super::{Case, Kind, ResourceLimit};
 
 pub(super) const KIND: Kind =
@@ -87,7 +87,7 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
                      turns on a drive (docs/method/ceilings.md, \"Drives\")",
         };
     }
-    inputs.push(stated(site, "object", size_of(case), "data.object_size".to_owned()));
+    inputs.push(stated(site, "object", io_size_in_words(case), "data.object_size".to_owned()));
     Wording {
         formula: "nodes × drives × operations per second × object / (operations per request)".to_owned(),
         inputs,
@@ -96,7 +96,7 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     }
 }
 
-fn size_of(case: &Case) -> String {
+fn io_size_in_words(case: &Case) -> String {
     linerate_record::units::bytes_iec(case.work.object_bytes as f64)
 }
 

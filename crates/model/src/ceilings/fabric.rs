@@ -3,11 +3,11 @@
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::{NodeGroup, Product, Site};
 
+use super::description::{Wording, derived, factor, link, percent, rate, stated, way_in};
 use super::links::{private, public};
-use super::wording::{Wording, derived, factor, link, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::layout::Geometries;
-use crate::spread::ends::of_spines;
+use crate::spread::link_peers::of_spines;
 use crate::traffic::{NodeFlow, NodeTraffic};
 
 pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::RackUp, Resource::RackDown] };
@@ -93,10 +93,10 @@ pub(crate) fn own_shares(site: &Site, geometries: &Geometries, work: &Work) -> [
 
 /// What of their traffic the fullest rack's nodes move over its uplinks, per client byte of the site.
 fn of_rack(case: &Case, leaves: f64, flow: fn(&NodeTraffic) -> NodeFlow) -> NodeFlow {
-    let of = |(group, traffic): (&NodeGroup, &NodeTraffic)| {
+    let leaving_flow = |(group, traffic): (&NodeGroup, &NodeTraffic)| {
         flow(traffic).scaled(leaves * in_rack(group) / case.nodes.max(1.0))
     };
-    case.site.groups.iter().zip(&case.traffic.nodes).map(of).fold(NodeFlow::default(), NodeFlow::plus)
+    case.site.groups.iter().zip(&case.traffic.nodes).map(leaving_flow).fold(NodeFlow::default(), NodeFlow::plus)
 }
 
 fn explain(case: &Case, limit: &ResourceLimit) -> Wording {

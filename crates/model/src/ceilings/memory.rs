@@ -2,8 +2,8 @@
 
 use linerate_record::plan::Resource;
 
+use super::description::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
 use super::one_node::ResourceDemand;
-use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::traffic::{NodeTraffic, Passes};
 

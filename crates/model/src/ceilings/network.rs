@@ -3,13 +3,13 @@
 use linerate_record::plan::{Input, Resource};
 use linerate_record::site::{NodeGroup, Plane, Site};
 
+use super::description::{Wording, derived, factor, group, link, nodes, path, percent, rate, stated, way_in};
 use super::links::{PlaneFrames, private, public, speed_bits_per_s};
 use super::one_node::ResourceDemand;
-use super::wording::{Wording, derived, factor, group, link, nodes, path, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::bond::{Direction, mode_name, nics_of};
 use crate::layout::GeometryKind;
-use crate::spread::ends::{MemberReach, reach};
+use crate::spread::link_peers::{MemberReach, reach};
 use crate::traffic::{NodeFlow, NodeTraffic};
 
 pub(super) const KIND: Kind = Kind {
@@ -39,7 +39,8 @@ pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> impl It
     [Direction::Ingress, Direction::Egress].into_iter().flat_map(move |direction| {
         let own =
             |plane: &Plane, members: u32, goodput: f64| speed_bits_per_s(group, &plane.link, members) / 8.0 * goodput;
-        let (clients, nodes) = (of(traffic.public(), direction), of(traffic.private(), direction) * weight);
+        let (clients, nodes) =
+            (bytes_one_way(traffic.public(), direction), bytes_one_way(traffic.private(), direction) * weight);
         let (public_reach, private_reach) =
             (reach(case.site, group, true, direction), reach(case.site, group, false, direction));
         let public_own = |members| own(public_link, members, front);
@@ -56,7 +57,11 @@ pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> impl It
         [
             Some(load(public, clients + nodes, capacity)),
             (!shared).then(|| {
-                load(private, of(traffic.private(), direction), own(private_link, private_reach.members, back))
+                load(
+                    private,
+                    bytes_one_way(traffic.private(), direction),
+                    own(private_link, private_reach.members, back),
+                )
             }),
         ]
         .into_iter()
@@ -106,7 +111,7 @@ pub(crate) fn among_nodes(site: &Site, group: &NodeGroup, direction: Direction) 
     (resource, speed_bits_per_s(group, &plane.link, members) / 8.0 * private(site).goodput())
 }
 
-fn of(flow: NodeFlow, direction: Direction) -> f64 {
+fn bytes_one_way(flow: NodeFlow, direction: Direction) -> f64 {
     match direction {
         Direction::Ingress => flow.ingress,
         Direction::Egress => flow.egress,
@@ -127,7 +132,7 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
         inputs.extend(reached(case, group, name == "public", direction));
         inputs.extend(frames(case, name, framing));
         inputs.push(derived("link", rate(limit.capacity)));
-        let layout = case.geometries.of(limit.group.unwrap_or_default());
+        let layout = case.geometries.for_group(limit.group.unwrap_or_default());
         inputs.push(match layout.kind {
             GeometryKind::Replicas => derived("copies", layout.shards.to_string()),
             _ => derived("shards", format!("{} data + {} parity", layout.data, layout.parity)),
@@ -194,8 +199,8 @@ pub(super) fn frames(case: &Case, plane: &str, framing: PlaneFrames) -> [Input; 
 fn demands(traffic: &NodeTraffic, direction: Direction, public: bool, shared: bool) -> Vec<Input> {
     let mut inputs = Vec::new();
     let mut add = |name: &str, flow: NodeFlow| {
-        if of(flow, direction) > 0.0 {
-            inputs.push(derived(name, factor(of(flow, direction))));
+        if bytes_one_way(flow, direction) > 0.0 {
+            inputs.push(derived(name, factor(bytes_one_way(flow, direction))));
         }
     };
     if public {

@@ -46,18 +46,18 @@ pub(crate) fn limits_by_themselves(
     let mut of_site = limits_of_kinds(&case, &[drives::KIND, clients::KIND]);
     pcie::limits_of_drives(&case, &mut of_site);
     of_site.retain(|limit| remain.contains(&limit.resource));
-    let of = |&place: &usize| {
+    let limits_at = |&place: &usize| {
         let Some(served) = served.get(place).filter(|_| case.nodes > 0.0) else { return Vec::new() };
-        let of = |load: ResourceDemand| ResourceLimit {
+        let limit_from = |load: ResourceDemand| ResourceLimit {
             resource: load.resource,
             group: Some(place),
             limit_bytes_per_s: load.pace(),
             demand: load.demand,
             capacity: load.capacity,
         };
-        let own = loads(&case, place, served).into_iter().filter(|load| load.demand > 0.0).map(of);
+        let own = loads(&case, place, served).into_iter().filter(|load| load.demand > 0.0).map(limit_from);
         let is_there = |limit: &&ResourceLimit| limit.group.is_none_or(|group| group == place);
         own.chain(of_site.iter().filter(is_there).copied()).collect()
     };
-    places.iter().map(of).collect()
+    places.iter().map(limits_at).collect()
 }

@@ -3,9 +3,9 @@
 use linerate_record::plan::Resource;
 use linerate_record::site::{NodeGroup, Pcie};
 
+use super::description::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
 use super::links::{private, public, shares_of_nics};
 use super::one_node::ResourceDemand;
-use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
 use crate::traffic::{NodeFlow, NodeTraffic};
 

@@ -6,7 +6,7 @@ use linerate_record::site::{BondMode, Encapsulation, Entry, Site, TrafficPolicy,
 use super::pcie::lanes_bytes_per_s;
 use super::{ResourceLimit, ceilings, limits};
 use crate::layout::geometries;
-use crate::sites;
+use crate::test_site;
 
 const GET: Work = Work { object_bytes: 64 << 20, read_share: 1.0 };
 const PUT: Work = Work { object_bytes: 64 << 20, read_share: 0.0 };
@@ -26,7 +26,7 @@ fn near(value: f64, expected: f64, what: &str) {
 
 #[test]
 fn each_ceiling_stands_beside_the_lowest_of_its_work() {
-    let site = sites::site();
+    let site = test_site::site();
     for (object_bytes, are_small) in [(64 << 20, false), (1 << 20, false), (64 << 10, true)] {
         let work = Work { object_bytes, read_share: 1.0 };
         let all = ceilings(&site, &geometries(&site).unwrap(), &work);
@@ -56,7 +56,7 @@ fn lanes_carry_the_nics_that_are_sold_for_them() {
 
 #[test]
 fn a_rack_carries_what_leaves_it() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     assert_eq!(find(&site, &GET, Resource::RackUp), None, "a fabric that does not oversubscribe");
     site.clients.count = 0;
     site.groups[0].count = 16;
@@ -79,23 +79,23 @@ fn a_rack_carries_what_leaves_it() {
 /// A site that states a ratio is told of that, and not of a speed that it does not state.
 #[test]
 fn uplinks_of_a_rack_are_told_by_the_key_that_states_them() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     (site.groups[0].count, site.groups[0].racks) = (16, 4);
     site.fabric.rack_uplink_bits_per_s = Some(400e9);
-    let told = |site: &Site| -> Vec<(String, String)> {
+    let reported = |site: &Site| -> Vec<(String, String)> {
         let inputs = ceiling_of(site, &GET, Resource::RackUp).inputs.into_iter();
         inputs.filter_map(|of| Some((of.path.filter(|path| path.starts_with("fabric."))?, of.value))).collect()
     };
-    assert_eq!(told(&site), [("fabric.rack_uplinks".to_owned(), "400 Gb/s".to_owned())]);
+    assert_eq!(reported(&site), [("fabric.rack_uplinks".to_owned(), "400 Gb/s".to_owned())]);
     site.fabric.oversubscription = Some(2.0);
-    assert_eq!(told(&site), [("fabric.oversubscription".to_owned(), "2:1".to_owned())]);
+    assert_eq!(reported(&site), [("fabric.oversubscription".to_owned(), "2:1".to_owned())]);
     let inputs = ceiling_of(&site, &GET, Resource::RackUp).inputs;
     assert!(inputs.iter().any(|of| of.name == "uplinks of a rack" && of.value == "400 Gb/s" && of.path.is_none()));
 }
 
 #[test]
 fn clients_limit_by_their_own_ports_and_packets() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     site.clients.count = 2;
     site.clients.ports = 2;
     site.clients.speed_bits_per_s = 10e9;
@@ -113,7 +113,7 @@ fn clients_limit_by_their_own_ports_and_packets() {
 
 #[test]
 fn one_entry_node_limits_a_site_to_about_its_own_link() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     let link = find(&site, &GET, Resource::PublicEgress).expect("clients read").capacity;
     site.entry = Entry::L2Announcement { dsr: false, policy: TrafficPolicy::Cluster };
     for (work, what) in [(&GET, "GET"), (&PUT, "PUT")] {
@@ -132,7 +132,7 @@ fn one_entry_node_limits_a_site_to_about_its_own_link() {
 
 #[test]
 fn one_entry_node_limits_a_site_to_what_its_nic_its_sockets_and_its_memory_carry() {
-    let mut base = sites::site();
+    let mut base = test_site::site();
     (base.planes.private, base.clients.count) = (None, 0);
     base.entry = Entry::L2Announcement { dsr: false, policy: TrafficPolicy::Local };
     let others = 15.0 / 16.0;
@@ -146,8 +146,9 @@ fn one_entry_node_limits_a_site_to_what_its_nic_its_sockets_and_its_memory_carry
         assert!((0.97..=1.0).contains(&share), "{narrowest}: {share} of {expected}");
         assert_eq!(limits(site, &geometries(site).unwrap(), work)[0], entry, "{narrowest}");
         let ceiling = ceiling_of(site, work, Resource::EntryNode);
-        let told = ceiling.inputs.iter().find(|input| input.name == "narrowest of the node").map(|input| &input.value);
-        assert_eq!(told.map(String::as_str), Some(narrowest));
+        let reported =
+            ceiling.inputs.iter().find(|input| input.name == "narrowest of the node").map(|input| &input.value);
+        assert_eq!(reported.map(String::as_str), Some(narrowest));
         near(ceiling.capacity / ceiling.demand, entry.limit_bytes_per_s, narrowest);
     };
     let mut nic = base.clone();
@@ -170,7 +171,7 @@ fn one_entry_node_limits_a_site_to_what_its_nic_its_sockets_and_its_memory_carry
 
 #[test]
 fn planes_on_one_link_weigh_by_what_their_packets_take() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     site.clients.count = 0;
     let apart = find(&site, &GET, Resource::PublicEgress).expect("clients read");
     let mut together = site.clone();
@@ -185,15 +186,15 @@ fn planes_on_one_link_weigh_by_what_their_packets_take() {
 
 #[test]
 fn a_mix_of_reads_and_writes_shares_a_drives_time() {
-    let site = sites::site();
+    let site = test_site::site();
     let mix = Work { object_bytes: 64 << 20, read_share: 0.5 };
-    let of = |work| find(&site, work, Resource::DriveBandwidth).expect("drives are used").limit_bytes_per_s;
-    near(of(&mix), 2.0 / (1.0 / of(&GET) + 1.0 / of(&PUT)), "half and half");
+    let limit_for = |work| find(&site, work, Resource::DriveBandwidth).expect("drives are used").limit_bytes_per_s;
+    near(limit_for(&mix), 2.0 / (1.0 / limit_for(&GET) + 1.0 / limit_for(&PUT)), "half and half");
 }
 
 #[test]
 fn a_ceiling_tells_which_inputs_nobody_stated() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     let name = site.groups[0].name.clone();
     let before = ceiling_of(&site, &GET, Resource::Cpu);
     let cores = |ceiling: &Ceiling| ceiling.inputs.iter().find(|input| input.name == "cores").cloned();
@@ -226,7 +227,7 @@ fn only_the_values_that_nobody_stated_are_told_as_such() {
 /// One client and one other node are two peers: what each takes may go over a member of its own.
 #[test]
 fn two_peers_on_one_link_may_have_a_member_each() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     site.planes.private = None;
     site.groups[0].count = 2;
     site.clients.count = 1;

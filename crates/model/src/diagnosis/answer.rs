@@ -3,8 +3,8 @@
 use linerate_record::diagnosis::{Cause, Diagnosis, Suspect};
 use linerate_record::site::Site;
 
-use super::grid::Grid;
-use super::{bursts, light, losses, rest, together};
+use super::readings_grid::Grid;
+use super::{bursts, idle_window, joint_limits, light_load, losses};
 
 /// A suspect that leads has so much of the weight.
 const LEADS: f64 = 0.5;
@@ -20,7 +20,7 @@ const WITH_LINKS: &str = "the same once more, with links: the warnings say what 
 
 /// What the answer needs to know beside the diagnosis.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReadParts {
+pub(super) struct AnswerContext {
     /// Of any node.
     pub(super) are_links_read: bool,
     /// Of all clients.
@@ -30,17 +30,17 @@ pub(super) struct ReadParts {
 }
 
 /// The answer of a diagnosis that has none yet, and what to read next.
-pub(super) fn answered(grid: &Grid<'_>, site: &Site, of: &Diagnosis, known: ReadParts) -> (String, Option<String>) {
+pub(super) fn answered(grid: &Grid<'_>, site: &Site, of: &Diagnosis, known: AnswerContext) -> (String, Option<String>) {
     if known.is_at_rest {
-        let said = rest::answer((&of.suspects, &of.odd), of.none_of_these, (&of.used, &of.window));
-        return (said, Some(rest::NEXT.to_owned()));
+        let said = idle_window::answer((&of.suspects, &of.outlier), of.none_of_these, (&of.used, &of.window));
+        return (said, Some(idle_window::NEXT.to_owned()));
     }
     let alike = losses::alike(grid, &of.suspects, &of.used);
     let mut said = answer(grid, site, of, known.are_links_read);
     let is_doubted = leading(of).is_none_or(|first| first.weight < LEADS);
-    let beside = alike.as_ref().map(|[said, _]| said.clone()).or_else(|| bursts::said(grid, of, is_doubted));
-    if let Some(beside) = beside {
-        said = format!("{said}; {beside}");
+    let alongside = alike.as_ref().map(|[said, _]| said.clone()).or_else(|| bursts::said(grid, of, is_doubted));
+    if let Some(alongside) = alongside {
+        said = format!("{said}; {alongside}");
     }
     let next = alike.map(|[_, next]| next).or_else(|| next(of, known.are_clients_read));
     (said, if known.are_links_read { next } else { Some(WITH_LINKS.to_owned()) })
@@ -67,20 +67,20 @@ fn answer(grid: &Grid<'_>, site: &Site, of: &Diagnosis, are_links_read: bool) ->
     if nodes == 0 {
         return "no machine of these readings is a node of the site: nothing can be said".to_owned();
     }
-    if of.suspects.is_empty() && !are_links_read && of.odd.is_empty() {
+    if of.suspects.is_empty() && !are_links_read && of.outlier.is_empty() {
         return "no link of any node was read, so that nothing can be said of what held the site back".to_owned();
     }
     let leading = leading(of);
-    let light = light::said(of, light::waiting(grid));
+    let light = light_load::said(of, light_load::waiting(grid));
     let light = light.filter(|_| leading.is_none_or(|first| is_of_much(first.cause)));
     match (leading, light) {
         (Some(first), Some(light)) => format!("{light}; {}", named(first)),
-        (None, Some(light)) => match of.odd.first() {
-            Some(first) => format!("{light}; {}", rest::unlike(first, of.odd.len())),
+        (None, Some(light)) => match of.outlier.first() {
+            Some(first) => format!("{light}; {}", idle_window::unlike(first, of.outlier.len())),
             None => light,
         },
         (Some(first), None) => {
-            together::said(site, (first, &of.suspects), (&of.used, &of.members)).unwrap_or_else(|| named(first))
+            joint_limits::said(site, (first, &of.suspects), (&of.used, &of.members)).unwrap_or_else(|| named(first))
         }
         (None, None) => nothing_leads(of, nodes),
     }
@@ -95,10 +95,13 @@ fn nothing_leads(of: &Diagnosis, nodes: usize) -> String {
     };
     let elsewhere = "what held the site back, if anything did, is not among these readings (clients, switches, too few \
                      requests in flight)";
-    match of.odd.first() {
+    match of.outlier.first() {
         None => format!("nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: {elsewhere}"),
         Some(first) => {
-            format!("no suspect leads; {}. If that holds nothing back, {elsewhere}", rest::unlike(first, of.odd.len()))
+            format!(
+                "no suspect leads; {}. If that holds nothing back, {elsewhere}",
+                idle_window::unlike(first, of.outlier.len())
+            )
         }
     }
 }

@@ -4,8 +4,8 @@
 use linerate_record::diagnosis::Diagnosis;
 use linerate_record::units::{duration_ns, percent};
 
-use super::again::at_middle;
-use super::grid::Grid;
+use super::readings_grid::Grid;
+use super::retransmissions::at_middle;
 use super::suspects::LOSSY;
 
 /// A link that is fuller than this as a mean is full at moments whatever comes.
@@ -30,7 +30,7 @@ mod tests {
     use linerate_record::readings::{ReadMeasure, ReadSeries, Readings};
 
     use super::super::diagnose;
-    use crate::sites::site;
+    use crate::test_site::site;
 
     const STEPS: usize = 40;
 

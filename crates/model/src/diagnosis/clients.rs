@@ -8,10 +8,10 @@ use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 use linerate_record::units::{bits_per_s, percent};
 
-use super::compared::spread;
-use super::grid::{Grid, Values, quantile};
+use super::outlier_rows::spread;
+use super::readings_grid::{Grid, Values, quantile};
 use super::resources::{FULL, NodeUse};
-use super::suspects::Scored;
+use super::suspects::ScoredCause;
 
 /// From such a share on, a link or processors of a client are full, as requests in flight over many nodes fill them.
 const NEAR: f64 = 0.85;
@@ -57,7 +57,7 @@ pub(super) fn suspect(
     site: &Site,
     (uses, sockets): (&[NodeUse], &[SocketUse]),
     nodes: &Grid<'_>,
-) -> Option<Scored> {
+) -> Option<ScoredCause> {
     let of_nodes = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| spread(nodes, &one.shares));
     let mut of_nodes: Vec<f64> = of_nodes.collect();
     // What holds the others is steadier than they are; and the sum of many varies less than each of them.
@@ -74,9 +74,9 @@ pub(super) fn suspect(
     // Where most of them are paced, so is the load.
     let paced: Vec<&(usize, ClientUse)> = at_limit.iter().filter(|(_, one)| one.by == Shown::Pace).copied().collect();
     let is_paced = 2 * paced.len() > at_limit.len();
-    let of = if is_paced { &paced } else { &at_limit };
-    let (client, most) = of.iter().max_by(|a, b| a.1.share.total_cmp(&b.1.share))?;
-    let (name, count, all) = (&grid.nodes[*client].name, of.len(), grid.nodes.len());
+    let named_uses = if is_paced { &paced } else { &at_limit };
+    let (client, most) = named_uses.iter().max_by(|a, b| a.1.share.total_cmp(&b.1.share))?;
+    let (name, count, all) = (&grid.nodes[*client].name, named_uses.len(), grid.nodes.len());
     let claim = if is_paced {
         format!(
             "the load is paced or limited to a rate (such as bench --rate): {count} of {all} clients ask for so much \
@@ -86,11 +86,11 @@ pub(super) fn suspect(
     } else {
         format!("{count} of {all} clients are at a limit of their own: at {name}, {}", most.what)
     };
-    let evidence = of.iter().take(8).map(|(client, one)| format!("{}: {}", grid.nodes[*client].name, one.what));
+    let evidence = named_uses.iter().take(8).map(|(client, one)| format!("{}: {}", grid.nodes[*client].name, one.what));
     let log_odds = if most.by == Shown::Use { 9.5 - 10.0 * (1.0 - most.share.min(1.0)) } else { 7.0 };
     let cause = if is_paced { Cause::PacedLoad } else { Cause::ClientLimit };
-    let scored = Scored::of(cause, None, "clients", claim, log_odds);
-    Some(Scored { suspect: Suspect { evidence: evidence.collect(), ..scored.suspect }, ..scored })
+    let scored = ScoredCause::new(cause, None, "clients", claim, log_odds);
+    Some(ScoredCause { suspect: Suspect { evidence: evidence.collect(), ..scored.suspect }, ..scored })
 }
 
 /// What a client has most of its limit in use.
@@ -98,10 +98,10 @@ fn fullest(
     grid: &Grid<'_>,
     site: &Site,
     client: usize,
-    beside: (Option<(f64, f64)>, &[SocketUse]),
+    alongside: (Option<(f64, f64)>, &[SocketUse]),
 ) -> Option<ClientUse> {
     let ways = [(ReadMeasure::LinkReceived, "receives"), (ReadMeasure::LinkSent, "sends")];
-    let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), beside));
+    let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), alongside));
     let links: Vec<ClientUse> = links.collect();
     // Processors of one that carries nothing are busy with something else.
     let carries = links.iter().any(|link| link.share > IDLE);
@@ -164,8 +164,11 @@ fn link(
             format!("the link {name} {verb} {}, {} of what it can", bits_per_s(8.0 * rate), percent(share)),
         ),
         (true, true) => {
-            let of = bits_per_s(8.0 * capacity);
-            (Shown::Steadiness, format!("the link {name} {verb} {} steadily, of {of}", bits_per_s(8.0 * rate)))
+            let capacity_in_words = bits_per_s(8.0 * capacity);
+            (
+                Shown::Steadiness,
+                format!("the link {name} {verb} {} steadily, of {capacity_in_words}", bits_per_s(8.0 * rate)),
+            )
         }
         (true, false) => {
             let at_rest = match sends {
@@ -180,7 +183,7 @@ fn link(
 }
 
 fn processors(grid: &Grid<'_>, client: usize) -> Option<ClientUse> {
-    let of = |of: ReadMeasure| grid.whole(of, client).and_then(|values| grid.median(values));
-    let share = of(ReadMeasure::CoresBusy)? / of(ReadMeasure::Cores).filter(|cores| *cores > 0.0)?;
+    let median = |of: ReadMeasure| grid.whole(of, client).and_then(|values| grid.median(values));
+    let share = median(ReadMeasure::CoresBusy)? / median(ReadMeasure::Cores).filter(|cores| *cores > 0.0)?;
     Some(ClientUse { what: format!("processors are busy for {}", percent(share)), share, by: Shown::Use })
 }

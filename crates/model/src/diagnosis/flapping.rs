@@ -9,8 +9,8 @@ use linerate_record::diagnosis::Cause;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::units::{bits_per_s, count};
 
-use super::grid::{Grid, Values};
-use super::suspects::{BELOW_LIMITS, EXPLAINED, Scored};
+use super::readings_grid::{Grid, Values};
+use super::suspects::{BELOW_LIMITS, EXPLAINED, ScoredCause};
 
 /// A speed that is so many times another is no rounding.
 const OTHER_SPEED: f64 = 1.5;
@@ -107,7 +107,7 @@ fn of_node<'g>(grid: &'g Grid<'_>, node: usize, judged: &Range<usize>) -> Vec<Fl
     let counters = grid.parts(ReadMeasure::LinkCarrierChanges, node);
     let ports = counters.iter().filter(|(part, _)| !is_upper(part));
     let of_ports: f64 = ports.map(|(_, values)| carriers(grid, within(values, judged))).sum();
-    let of = |part: &'g str| {
+    let flapping_port = |part: &'g str| {
         let speeds_of = |values| speeds(within(values, judged));
         let (changes, ends) = grid.part(ReadMeasure::LinkSpeed, node, part).map_or((0, None), speeds_of);
         // A member that goes and comes makes its bond slower and faster: it tells by itself.
@@ -121,7 +121,7 @@ fn of_node<'g>(grid: &'g Grid<'_>, node: usize, judged: &Range<usize>) -> Vec<Fl
     };
     let measures = [ReadMeasure::LinkSpeed, ReadMeasure::LinkCarrierChanges];
     let parts: BTreeSet<&str> = measures.iter().flat_map(|of| grid.parts(*of, node)).map(|(part, _)| *part).collect();
-    let mut found: Vec<Flapping<'g>> = parts.into_iter().filter_map(of).collect();
+    let mut found: Vec<Flapping<'g>> = parts.into_iter().filter_map(flapping_port).collect();
     if found.is_empty() {
         return found;
     }
@@ -153,36 +153,36 @@ fn claim(grid: &Grid<'_>, one: &Flapping<'_>) -> String {
 }
 
 /// Ports of one node as a suspect, or those of many, of which the first flaps most.
-fn scored(grid: &Grid<'_>, found: &[Vec<Flapping<'_>>], is_often: bool) -> Scored {
+fn scored(grid: &Grid<'_>, found: &[Vec<Flapping<'_>>], is_often: bool) -> ScoredCause {
     let first = &found[0][0];
     let worth = if first.speeds.is_some() { OF_SPEED } else { OF_CARRIER };
     let worth = if is_often { worth } else { BELOW_LIMITS };
-    let (node, told) = (grid.nodes[first.node].name.clone(), claim(grid, first));
+    let (node, reported) = (grid.nodes[first.node].name.clone(), claim(grid, first));
     let [_] = found else {
         let claim = format!(
-            "ports of {} of {} nodes flap, each by itself or by what they share, such as a switch; most of all, {told}",
+            "ports of {} of {} nodes flap, each by itself or by what they share, such as a switch; most of all, {reported}",
             found.len(),
             grid.nodes.len()
         );
-        let mut one = Scored::of(Cause::FlappingLink, None, "", claim, worth);
+        let mut one = ScoredCause::new(Cause::FlappingLink, None, "", claim, worth);
         one.suspect.evidence = found.iter().take(MOST).map(|of| self::claim(grid, &of[0])).collect();
         return one;
     };
-    Scored::of(Cause::FlappingLink, Some(node), first.part, told, worth)
+    ScoredCause::new(Cause::FlappingLink, Some(node), first.part, reported, worth)
 }
 
 /// Takes what is told of these ports into it: that such a port is slower than others, or stays at a level, is how it
 /// flaps; and what is under way then is lost.
-fn join(all: &mut Vec<Scored>, one: &mut Scored, (grid, found): (&Grid<'_>, &[Vec<Flapping<'_>>])) {
+fn join(all: &mut Vec<ScoredCause>, one: &mut ScoredCause, (grid, found): (&Grid<'_>, &[Vec<Flapping<'_>>])) {
     let is_link = |cause: Cause| matches!(cause, Cause::LinkSpeed | Cause::SlowLinkSending | Cause::SlowLinkReceiving);
     let ports: BTreeSet<(&str, &str)> =
         found.iter().flatten().map(|of| (grid.nodes[of.node].name.as_str(), of.part)).collect();
     let nodes: BTreeSet<&str> = ports.iter().map(|(node, _)| *node).collect();
-    let is_it = |other: &Scored| {
+    let is_it = |other: &ScoredCause| {
         let node = other.suspect.node.as_deref();
         is_link(other.suspect.cause) && node.is_some_and(|node| ports.contains(&(node, other.suspect.part.as_str())))
     };
-    let (same, rest): (Vec<Scored>, Vec<Scored>) = std::mem::take(all).into_iter().partition(is_it);
+    let (same, rest): (Vec<ScoredCause>, Vec<ScoredCause>) = std::mem::take(all).into_iter().partition(is_it);
     *all = rest;
     for other in same {
         one.log_odds = one.log_odds.max(other.log_odds);
@@ -197,7 +197,7 @@ fn join(all: &mut Vec<Scored>, one: &mut Scored, (grid, found): (&Grid<'_>, &[Ve
 }
 
 /// Adds ports that flap.
-pub(super) fn joined(all: &mut Vec<Scored>, grid: &Grid<'_>) {
+pub(super) fn joined(all: &mut Vec<ScoredCause>, grid: &Grid<'_>) {
     let judged = judged(grid);
     let hours = (judged.len() as f64 * grid.readings.step_ms as f64 / 3.6e6).max(1.0);
     let mut found: Vec<Vec<Flapping<'_>>> =
@@ -222,7 +222,7 @@ mod tests {
     use super::super::diagnose;
     use super::super::machines::ReadMachine;
     use super::*;
-    use crate::sites::site;
+    use crate::test_site::site;
 
     const STEPS: usize = 40;
 
@@ -338,17 +338,17 @@ mod tests {
 
     #[test]
     fn a_port_that_the_load_does_not_pass_is_none() {
-        let mut beside = readings(&[25e9], 0.0);
+        let mut alongside = readings(&[25e9], 0.0);
         let mut add = |of: ReadMeasure, value: &dyn Fn(usize) -> f64| {
             let (machine, part) = ("storage-3".to_owned(), "usb0".to_owned());
             let values = (0..STEPS).map(|step| Some(value(step))).collect();
-            beside.series.push(ReadSeries { of, machine, part, values });
+            alongside.series.push(ReadSeries { of, machine, part, values });
         };
         add(ReadMeasure::LinkSent, &|_| 1e3);
         add(ReadMeasure::LinkReceived, &|_| 1e3);
         add(ReadMeasure::LinkSpeed, &|step| if step % 2 == 0 { 1.25e7 } else { 1.25e8 });
         add(ReadMeasure::LinkCarrierChanges, &|_| 0.05);
-        assert_eq!(judged_as(&beside), []);
+        assert_eq!(judged_as(&alongside), []);
     }
 
     #[test]

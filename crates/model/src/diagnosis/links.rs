@@ -4,7 +4,7 @@ use linerate_record::plan::Resource;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::{NodeGroup, Plane, Site};
 
-use super::grid::Grid;
+use super::readings_grid::Grid;
 use crate::bond::{Direction, line_rate_bits_per_s, ports, usable_members};
 
 /// A direction of a plane's link.
@@ -92,7 +92,7 @@ pub(super) fn interface<'r>(
         }
         // What carries most: a port is below what is built on it, and carries no less. One without a name is all of
         // them together, where a label has another name.
-        let bytes = |(_, values): &(&str, &'r super::grid::Values)| grid.mean(values).unwrap_or(0.0);
+        let bytes = |(_, values): &(&str, &'r super::readings_grid::Values)| grid.mean(values).unwrap_or(0.0);
         let named = all.iter().filter(|(name, _)| !name.is_empty());
         named.max_by(|a, b| bytes(a).total_cmp(&bytes(b))).map(|(name, _)| *name)
     })
@@ -108,8 +108,8 @@ const SUM_WITHIN: f64 = 0.05;
 /// which the bytes add up to the bond's, at the nearest.
 pub(super) fn members<'r>(grid: &Grid<'r>, node: usize, bond: &str, count: u32) -> Option<Vec<&'r str>> {
     let both = |name: &str| -> Option<f64> {
-        let of = |measure| grid.part(measure, node, name).and_then(|values| grid.mean(values));
-        Some(of(ReadMeasure::LinkSent)? + of(ReadMeasure::LinkReceived)?)
+        let mean = |measure| grid.part(measure, node, name).and_then(|values| grid.mean(values));
+        Some(mean(ReadMeasure::LinkSent)? + mean(ReadMeasure::LinkReceived)?)
     };
     let whole = both(bond).filter(|bytes| *bytes > 0.0)?;
     let is_port =

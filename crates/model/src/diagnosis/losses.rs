@@ -1,13 +1,13 @@
 //! Segments that a node sends again where no socket was read: a node that loses packets does so at every instant, while
 //! queues that overflow do so by turns.
 
-use linerate_record::diagnosis::{Cause, Suspect, UsedResource};
+use linerate_record::diagnosis::{Cause, ResourceUse, Suspect};
 use linerate_record::readings::ReadMeasure;
 use linerate_record::units::percent;
 
-use super::compared::{APART_LEAST, apart};
-use super::grid::{Grid, quantile};
-use super::suspects::{LOSSY, Scored};
+use super::outlier_rows::{APART_LEAST, apart};
+use super::readings_grid::{Grid, quantile};
+use super::suspects::{LOSSY, ScoredCause};
 
 /// At each instant it has so many times the share of any other node at any instant. Of a link that loses both ways,
 /// what each other node sends to it is lost as well: of four nodes that send half of their bytes to clients, a sixth.
@@ -35,7 +35,7 @@ fn shares(grid: &Grid<'_>) -> Vec<(usize, Vec<f64>)> {
 
 /// A node that loses packets all the time, which no other does at any. Extremes of a tenth of the instants do not
 /// count.
-pub(super) fn all_the_time(grid: &Grid<'_>) -> Option<Scored> {
+pub(super) fn all_the_time(grid: &Grid<'_>) -> Option<ScoredCause> {
     let all = shares(grid);
     if all.len() < 3 || apart(grid) < APART_LEAST {
         return None;
@@ -57,11 +57,11 @@ pub(super) fn all_the_time(grid: &Grid<'_>) -> Option<Scored> {
         percent(least),
         percent(others)
     );
-    Some(Scored::of(Cause::LossyLink, Some(name.clone()), "", claim, WORTH))
+    Some(ScoredCause::new(Cause::LossyLink, Some(name.clone()), "", claim, WORTH))
 }
 
 /// What else a limit of links may be, or losses, where readings do not separate the two: a sentence, and what does.
-pub(super) fn alike(grid: &Grid<'_>, suspects: &[Suspect], used: &[UsedResource]) -> Option<[String; 2]> {
+pub(super) fn alike(grid: &Grid<'_>, suspects: &[Suspect], used: &[ResourceUse]) -> Option<[String; 2]> {
     if !grid.readings.sockets.is_empty() {
         return None;
     }
@@ -93,8 +93,8 @@ pub(super) fn alike(grid: &Grid<'_>, suspects: &[Suspect], used: &[UsedResource]
 }
 
 /// Links that carry all that they can, or that stay where they are.
-fn is_limit_of_links(one: &Suspect, used: &[UsedResource]) -> bool {
-    let is_link = |used: &UsedResource| used.resource.is_link() && used.part == one.part;
+fn is_limit_of_links(one: &Suspect, used: &[ResourceUse]) -> bool {
+    let is_link = |used: &ResourceUse| used.resource.is_link() && used.part == one.part;
     (one.cause == Cause::Full && used.iter().any(is_link))
         || matches!(one.cause, Cause::SlowLinkSending | Cause::SlowLinkReceiving)
 }

@@ -4,10 +4,10 @@ use linerate_record::diagnosis::Cause;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 
-use super::grid::Grid;
 use super::links::{members, planes};
-use super::suspects::Scored;
-use super::words;
+use super::readings_grid::Grid;
+use super::sentences;
+use super::suspects::ScoredCause;
 use crate::bond::ports;
 
 /// A member with less than this part of what its bond carries carries nothing: counters of a port that is down stand
@@ -16,8 +16,8 @@ const NOTHING: f64 = 1e-4;
 
 /// What is told of a bond's speed at one node, and of a link that stays at that speed, is one suspect if one of the
 /// bond's members carries nothing: that it lost this member.
-pub(super) fn joined(all: &mut Vec<Scored>, grid: &Grid<'_>, site: &Site) {
-    let is_speed = |one: &Scored| one.suspect.cause == Cause::LinkSpeed;
+pub(super) fn joined(all: &mut Vec<ScoredCause>, grid: &Grid<'_>, site: &Site) {
+    let is_speed = |one: &ScoredCause| one.suspect.cause == Cause::LinkSpeed;
     let lost: Vec<(String, String, String)> = all
         .iter()
         .filter(|one| is_speed(one))
@@ -28,14 +28,14 @@ pub(super) fn joined(all: &mut Vec<Scored>, grid: &Grid<'_>, site: &Site) {
         })
         .collect();
     for (node, bond, member) in lost {
-        let is_way = |one: &Scored| matches!(one.suspect.cause, Cause::SlowLinkSending | Cause::SlowLinkReceiving);
-        let is_it = |one: &Scored| one.suspect.node.as_ref() == Some(&node) && one.suspect.part == bond;
-        let (of_ways, rest): (Vec<Scored>, Vec<Scored>) =
+        let is_way = |one: &ScoredCause| matches!(one.suspect.cause, Cause::SlowLinkSending | Cause::SlowLinkReceiving);
+        let is_it = |one: &ScoredCause| one.suspect.node.as_ref() == Some(&node) && one.suspect.part == bond;
+        let (of_ways, rest): (Vec<ScoredCause>, Vec<ScoredCause>) =
             std::mem::take(all).into_iter().partition(|one| is_it(one) && is_way(one));
         *all = rest;
         let Some(speed) = all.iter_mut().find(|one| is_it(one) && is_speed(one)) else { continue };
         speed.suspect.claim = format!("{bond} of {node} lost a member: {member} carries nothing");
-        speed.suspect.remedy = words::lost_member(&bond, &member);
+        speed.suspect.remedy = sentences::lost_member(&bond, &member);
         for way in of_ways {
             speed.log_odds = speed.log_odds.max(way.log_odds);
             speed.suspect.gives = speed.suspect.gives.take().or(way.suspect.gives);
@@ -56,8 +56,8 @@ fn idle_member(grid: &Grid<'_>, site: &Site, node: &str, bond: &str) -> Option<S
         return None;
     }
     let bytes = |name: &str| -> Option<f64> {
-        let of = |measure| grid.part(measure, place, name).and_then(|values| grid.mean(values));
-        Some(of(ReadMeasure::LinkSent)? + of(ReadMeasure::LinkReceived)?)
+        let mean = |measure| grid.part(measure, place, name).and_then(|values| grid.mean(values));
+        Some(mean(ReadMeasure::LinkSent)? + mean(ReadMeasure::LinkReceived)?)
     };
     let whole = bytes(bond).filter(|bytes| *bytes > 0.0)?;
     let members = members(grid, place, bond, ports(group, link))?;

@@ -25,7 +25,7 @@ pub(super) struct Machines {
     /// Those that load it, where that is stated.
     pub(super) clients: Vec<ReadMachine>,
     /// The others.
-    pub(super) strangers: Vec<String>,
+    pub(super) unknown_nodes: Vec<String>,
     /// What that rests on.
     pub(super) caveats: Vec<String>,
 }
@@ -55,13 +55,13 @@ pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
         let is_node = if is_named { kind.is_some() } else { !by_service || has(one, &served) };
         if is_node && (has(one, &linked) || has(one, &served)) {
             let group = kind.unwrap_or(0);
-            sorted.nodes.push(ReadMachine { name: told(site, one, group), group, keys: one.keys.clone() });
+            sorted.nodes.push(ReadMachine { name: reported(site, one, group), group, keys: one.keys.clone() });
         } else {
-            sorted.strangers.push(told(site, one, 0));
+            sorted.unknown_nodes.push(reported(site, one, 0));
         }
     }
     sorted.nodes.sort_by_key(|node| (node.group, by_number(&node.name)));
-    sorted.strangers.sort_by_key(|name| by_number(name));
+    sorted.unknown_nodes.sort_by_key(|name| by_number(name));
     caveats(site, &mut sorted, is_named);
     sorted
 }
@@ -74,7 +74,7 @@ fn as_stated(site: &Site, readings: &Readings) -> Machines {
     for one in &readings.machines().iter().map(alone).collect::<Vec<Found>>() {
         let stated = readings.stated.iter().find(|stated| one.keys.contains(&stated.machine));
         let Some(stated) = stated else {
-            sorted.strangers.push(told(site, one, 0));
+            sorted.unknown_nodes.push(reported(site, one, 0));
             continue;
         };
         let group = stated_group(site, stated);
@@ -111,9 +111,10 @@ fn caveats(site: &Site, sorted: &mut Machines, is_named: bool) {
     let kinds: Vec<String> = site.groups.iter().map(|group| format!("{:?}", group.name)).collect();
     let kinds = kinds.join(" or ");
     if !is_named && !sorted.nodes.is_empty() {
-        let of = if site.groups.len() > 1 { format!(" of the kind {:?}", site.groups[0].name) } else { String::new() };
+        let kind_suffix =
+            if site.groups.len() > 1 { format!(" of the kind {:?}", site.groups[0].name) } else { String::new() };
         sorted.caveats.push(format!(
-            "no machine is named after {kinds}: those with readings are taken to be the site's nodes{of} (--select \
+            "no machine is named after {kinds}: those with readings are taken to be the site's nodes{kind_suffix} (--select \
              says which are)"
         ));
     }
@@ -173,7 +174,7 @@ fn named_after(site: &Site, name: &str) -> Option<usize> {
 }
 
 /// What a machine is called: by its kind's name, by a name before an address.
-fn told(site: &Site, one: &Found, group: usize) -> String {
+fn reported(site: &Site, one: &Found, group: usize) -> String {
     let all = || one.names.iter().chain(&one.keys);
     let is_of_kind = |name: &&String| name.starts_with(site.groups[group].name.as_str());
     let is_name = |name: &&String| !name.contains(':') && name.contains(|c: char| c.is_ascii_alphabetic());
@@ -200,7 +201,7 @@ mod tests {
     use linerate_record::readings::{OtherName, ReadSeries};
 
     use super::*;
-    use crate::sites::site;
+    use crate::test_site::site;
 
     fn readings(keys: &[(&str, ReadMeasure)], names: &[(&str, &str)]) -> Readings {
         let one = |(machine, of): &(&str, ReadMeasure)| ReadSeries {
@@ -218,7 +219,7 @@ mod tests {
         }
     }
 
-    fn told(found: &Machines) -> Vec<(&str, usize)> {
+    fn reported(found: &Machines) -> Vec<(&str, usize)> {
         found.nodes.iter().map(|node| (node.name.as_str(), node.keys.len())).collect()
     }
 
@@ -238,15 +239,15 @@ mod tests {
             ("10.0.0.9", "monitor"),
         ];
         let found = machines(&site(), &readings(&keys, &names));
-        assert_eq!(told(&found), [("storage-2", 2), ("storage-10", 2)]);
-        assert_eq!((found.strangers, found.caveats), (vec!["monitor".to_owned()], vec![]));
+        assert_eq!(reported(&found), [("storage-2", 2), ("storage-10", 2)]);
+        assert_eq!((found.unknown_nodes, found.caveats), (vec!["monitor".to_owned()], vec![]));
     }
 
     #[test]
     fn a_name_that_many_machines_have_is_none_of_theirs() {
         let keys = [("10.0.0.1", ReadMeasure::LinkSent), ("10.0.0.2", ReadMeasure::LinkSent)];
         let found = machines(&site(), &readings(&keys, &[("10.0.0.1", "vm"), ("10.0.0.2", "vm")]));
-        assert_eq!(told(&found), [("10.0.0.1", 1), ("10.0.0.2", 1)]);
+        assert_eq!(reported(&found), [("10.0.0.1", 1), ("10.0.0.2", 1)]);
         assert!(found.caveats[0].contains("no machine is named after \"storage\""), "{:?}", found.caveats);
     }
 
@@ -257,7 +258,7 @@ mod tests {
             names.iter().map(|name| (name.as_str(), ReadMeasure::LinkSent)).collect();
         keys.extend(names[..16].iter().map(|name| (name.as_str(), ReadMeasure::ClientSent)));
         let found = machines(&site(), &readings(&keys, &[]));
-        assert_eq!((found.nodes.len(), found.strangers.len()), (16, 4));
+        assert_eq!((found.nodes.len(), found.unknown_nodes.len()), (16, 4));
         assert_eq!(found.nodes[2].name, "m2");
     }
 }

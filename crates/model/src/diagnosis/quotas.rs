@@ -5,9 +5,9 @@ use linerate_record::diagnosis::Cause;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::units::percent;
 
-use super::grid::Grid;
-use super::suspects::Scored;
-use super::words;
+use super::readings_grid::Grid;
+use super::sentences;
+use super::suspects::ScoredCause;
 
 /// From such a share of its periods on, a container out of its quota is a cause.
 const THROTTLED: f64 = 0.1;
@@ -19,7 +19,7 @@ const MOST: usize = 8;
 const ENGINES: [&str; 8] = ["minio", "rustfs", "garage", "ceph", "radosgw", "rgw", "osd", "mds"];
 
 /// Words of what runs beside an engine, in its pod or in one of its own.
-const BESIDE: [&str; 18] = [
+const ALONGSIDE: [&str; 18] = [
     "proxy",
     "envoy",
     "istio",
@@ -43,8 +43,8 @@ const BESIDE: [&str; 18] = [
 /// Whether a name has a word, between what is no letter: `osd` is one of `rook-ceph-osd-0`, and `log` none of
 /// `catalog`.
 fn has_word(name: &str, word: &str, is_begin_enough: bool) -> bool {
-    let of = |part: &str| if is_begin_enough { part.starts_with(word) } else { part == word };
-    name.split(|c: char| !c.is_ascii_alphabetic()).any(|part| of(&part.to_ascii_lowercase()))
+    let matches_word = |part: &str| if is_begin_enough { part.starts_with(word) } else { part == word };
+    name.split(|c: char| !c.is_ascii_alphabetic()).any(|part| matches_word(&part.to_ascii_lowercase()))
 }
 
 /// The word of an engine in a name.
@@ -57,8 +57,8 @@ pub fn engine_word(name: &str) -> Option<&'static str> {
 /// control group that an agent found above the engine's own process.
 fn is_engine(part: &str) -> bool {
     let Some((pod, container)) = part.rsplit_once('/') else { return true };
-    let is_beside = BESIDE.into_iter().any(|word| has_word(container, word, true));
-    !is_beside && (engine_word(container).is_some() || engine_word(pod).is_some())
+    let is_alongside = ALONGSIDE.into_iter().any(|word| has_word(container, word, true));
+    !is_alongside && (engine_word(container).is_some() || engine_word(pod).is_some())
 }
 
 /// Each container that is out of its quota, with its node's place, its name and the share of its periods.
@@ -77,12 +77,12 @@ fn out_of_quota<'g>(grid: &'g Grid<'_>) -> Vec<(usize, &'g str, f64)> {
 
 /// Those of the engine: no comparison is needed to see that they hold it back. Whether readings are an agent's, who
 /// looks at the engine's processes alone.
-pub(super) fn throttled(grid: &Grid<'_>) -> Vec<Scored> {
+pub(super) fn throttled(grid: &Grid<'_>) -> Vec<ScoredCause> {
     let of_engine = out_of_quota(grid).into_iter().filter(|(_, part, _)| is_live(grid) || is_engine(part));
     let suspect = |(node, part, share): (usize, &str, f64)| {
         let name = &grid.nodes[node].name;
-        let claim = words::throttled(part, name, share);
-        Scored::of(Cause::Quota, Some(name.clone()), part, claim, 5.0 + 5.0 * share.min(1.0))
+        let claim = sentences::throttled(part, name, share);
+        ScoredCause::new(Cause::Quota, Some(name.clone()), part, claim, 5.0 + 5.0 * share.min(1.0))
     };
     of_engine.map(suspect).take(MOST).collect()
 }
@@ -90,7 +90,7 @@ pub(super) fn throttled(grid: &Grid<'_>) -> Vec<Scored> {
 /// Those of others, each told with its name.
 pub(super) fn of_others(grid: &Grid<'_>) -> Vec<String> {
     let others = out_of_quota(grid).into_iter().filter(|(_, part, _)| !is_live(grid) && !is_engine(part));
-    let told = |(node, part, share): (usize, &str, f64)| {
+    let reported = |(node, part, share): (usize, &str, f64)| {
         format!(
             "{part} on {} is out of its processor quota in {} of its periods, and is no container of the engine by its \
              name: it counts for none of it; where requests pass through it, raise resources.limits.cpu",
@@ -98,7 +98,7 @@ pub(super) fn of_others(grid: &Grid<'_>) -> Vec<String> {
             percent(share)
         )
     };
-    others.map(told).take(MOST).collect()
+    others.map(reported).take(MOST).collect()
 }
 
 fn is_live(grid: &Grid<'_>) -> bool {

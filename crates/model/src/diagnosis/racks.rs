@@ -4,8 +4,8 @@
 
 mod claims;
 mod faults;
-mod gone;
-mod split;
+mod lost_racks;
+mod pair_chance;
 #[cfg(test)]
 mod tests;
 
@@ -15,12 +15,12 @@ use linerate_record::diagnosis::{Cause, RackPair, RackUse, SocketPath};
 use linerate_record::readings::{Readings, StatedMachine};
 use linerate_record::site::Site;
 
-use super::grid::Grid;
 use super::machines::{by_number, stated_group};
+use super::readings_grid::Grid;
 use super::sockets::{ALIKE, LOST, NodePair, PAIRS_LEAST, Rows};
-use super::suspects::Scored;
+use super::suspects::ScoredCause;
 use crate::ethernet::goodput_share;
-use faults::{RackFault, RackPlace, RackWay, faults, is_nearly, least, lower_middle, quiet, some_of};
+use faults::{RackFault, RackPlace, RackWay, common_fault, faults, is_nearly, least, lower_middle, quiet};
 
 /// More racks than this are not laid beside each other.
 const RACKS_MAX: usize = 64;
@@ -36,7 +36,7 @@ const PATH_PAIRS: usize = 9;
 pub(super) struct Racks {
     pub(super) uses: Vec<RackUse>,
     pub(super) pairs: Vec<RackPair>,
-    pub(super) suspects: Vec<Scored>,
+    pub(super) suspects: Vec<ScoredCause>,
     /// Nodes of racks whose uplinks are a suspect, with what that is worth.
     pub(super) behind_uplinks: BTreeMap<String, f64>,
     /// Nodes of racks that were gone at once.
@@ -55,14 +55,14 @@ struct Crossing<'r> {
 
 /// What goes one way from rack to rack.
 #[derive(Default)]
-struct Lane<'r> {
+struct RackTraffic<'r> {
     lost: Vec<f64>,
     ends: [BTreeSet<&'r str>; 2],
     segments: u64,
     again: u64,
 }
 
-impl<'r> Lane<'r> {
+impl<'r> RackTraffic<'r> {
     fn add(&mut self, one: &Crossing<'r>) {
         self.lost.push(one.lost);
         self.ends.iter_mut().zip(one.ends).for_each(|(ends, end)| _ = ends.insert(end));
@@ -93,11 +93,11 @@ pub(super) fn racks(
     grid: &Grid<'_>,
     site: &Site,
     (rows, pairs): (&Rows<'_>, &[NodePair<'_>]),
-    found: &mut Vec<Scored>,
+    found: &mut Vec<ScoredCause>,
     (fullest_link, roomy): (f64, &BTreeSet<String>),
 ) -> Racks {
     let readings = grid.readings;
-    let racks = racks_of(&readings.stated);
+    let racks = stated_racks(&readings.stated);
     let names: BTreeSet<&str> = racks.values().copied().collect();
     let mut judged = Racks::default();
     if names.len() > RACKS_MAX {
@@ -107,7 +107,7 @@ pub(super) fn racks(
     if names.is_empty() || names.len() > RACKS_MAX {
         return judged;
     }
-    let clients = clients_of(&readings.stated);
+    let clients = stated_clients(&readings.stated);
     let of_clients = racks_of_clients(&racks, &clients);
     let crossings = crossings(pairs, &racks);
     judged.uses = uses(readings, site, rows, &racks);
@@ -125,7 +125,7 @@ pub(super) fn racks(
         }
         judged.suspects.push(scored);
     }
-    for of in gone::racks(grid, &racks) {
+    for of in lost_racks::racks(grid, &racks) {
         judged.gone.extend(of.nodes);
         judged.suspects.retain(|one| one.suspect.part != of.suspect.suspect.part);
         judged.suspects.push(of.suspect);
@@ -134,11 +134,11 @@ pub(super) fn racks(
 }
 
 /// The rack of each machine of which it is stated.
-fn racks_of(stated: &[StatedMachine]) -> BTreeMap<&str, &str> {
+fn stated_racks(stated: &[StatedMachine]) -> BTreeMap<&str, &str> {
     stated.iter().filter_map(|one| Some((one.machine.as_str(), one.rack.as_deref()?))).collect()
 }
 
-fn clients_of(stated: &[StatedMachine]) -> BTreeSet<&str> {
+fn stated_clients(stated: &[StatedMachine]) -> BTreeSet<&str> {
     stated.iter().filter(|one| one.is_client).map(|one| one.machine.as_str()).collect()
 }
 
@@ -151,13 +151,13 @@ fn racks_of_clients<'r>(racks: &BTreeMap<&str, &'r str>, clients: &BTreeSet<&str
 
 /// Pairs of nodes, or of a node and a client, of which both racks are known.
 fn crossings<'r>(pairs: &[NodePair<'r>], racks: &BTreeMap<&str, &'r str>) -> Vec<Crossing<'r>> {
-    let of = |pair: &NodePair<'r>| {
+    let crossing = |pair: &NodePair<'r>| {
         let to = pair.to?;
         let (segments, again, lost) = (pair.sends.segments, pair.sends.again, pair.sends.lost());
         let way = (racks.get(pair.from).copied()?, racks.get(to).copied()?);
         Some(Crossing { way, ends: [pair.from, to], segments, again, lost })
     };
-    pairs.iter().filter_map(of).collect()
+    pairs.iter().filter_map(crossing).collect()
 }
 
 /// Pairs of a node and a client that lose, each with its racks where these are known.
@@ -174,8 +174,8 @@ fn with_clients<'r>(
     pairs.iter().filter(is_it).map(way).collect()
 }
 
-fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<RackWay<'r>, Lane<'r>> {
-    let mut lanes: BTreeMap<RackWay<'r>, Lane<'r>> = BTreeMap::new();
+fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<RackWay<'r>, RackTraffic<'r>> {
+    let mut lanes: BTreeMap<RackWay<'r>, RackTraffic<'r>> = BTreeMap::new();
     for one in crossings.iter().filter(|one| one.ends.iter().all(|end| !left_out.contains(end))) {
         lanes.entry(one.way).or_default().add(one);
     }
@@ -184,7 +184,7 @@ fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<
 
 /// Every way from rack to rack, those of which too few pairs tell as well.
 fn table(crossings: &[Crossing<'_>], names: &BTreeSet<&str>, of_clients: &BTreeSet<&str>) -> Vec<RackPair> {
-    let of = |((from, to), lane): (RackWay<'_>, Lane<'_>)| RackPair {
+    let rack_pair = |((from, to), lane): (RackWay<'_>, RackTraffic<'_>)| RackPair {
         from: from.to_owned(),
         to: to.to_owned(),
         node_pairs: lane.lost.len() as u32,
@@ -199,19 +199,19 @@ fn table(crossings: &[Crossing<'_>], names: &BTreeSet<&str>, of_clients: &BTreeS
         let is_way = |to: &&&str| *to != from && !(of_clients.contains(from) && of_clients.contains(**to));
         names.iter().filter(is_way).for_each(|to| _ = ways.entry((*from, *to)).or_default());
     }
-    let mut all: Vec<RackPair> = ways.into_iter().map(of).collect();
+    let mut all: Vec<RackPair> = ways.into_iter().map(rack_pair).collect();
     all.sort_by_cached_key(|one| (by_number(&one.from), by_number(&one.to)));
     all
 }
 
 /// Nodes whose link was found to lose packets, and does so within their rack too: what they lose is no rack's.
-fn lossy_within<'r>(crossings: &[Crossing<'r>], found: &[Scored]) -> BTreeSet<&'r str> {
+fn lossy_within<'r>(crossings: &[Crossing<'r>], found: &[ScoredCause]) -> BTreeSet<&'r str> {
     let named: BTreeSet<&str> = lossy_links(found).collect();
     let within = crossings.iter().filter(|one| one.way.0 == one.way.1 && one.lost >= LOST);
     within.flat_map(|one| one.ends).filter(|end| named.contains(end)).collect()
 }
 
-fn lossy_links(found: &[Scored]) -> impl Iterator<Item = &str> {
+fn lossy_links(found: &[ScoredCause]) -> impl Iterator<Item = &str> {
     let links = found.iter().filter(|one| one.suspect.cause == Cause::LossyLink);
     links.filter_map(|one| one.suspect.node.as_deref())
 }
@@ -219,7 +219,7 @@ fn lossy_links(found: &[Scored]) -> impl Iterator<Item = &str> {
 /// Racks of clients of which enough are read, and have links with room: what is lost on the way to these is lost like
 /// anywhere else, and not because clients' own links are full.
 fn with_room<'r>(
-    lanes: &BTreeMap<RackWay<'r>, Lane<'r>>,
+    lanes: &BTreeMap<RackWay<'r>, RackTraffic<'r>>,
     of_clients: &BTreeSet<&'r str>,
     roomy: &BTreeSet<String>,
 ) -> BTreeSet<&'r str> {
@@ -261,7 +261,7 @@ fn judge<'r>(
     across.retain(|way, lost| !is_of_client(way) || *lost < usual || *lost >= least(LOST));
     of_clients.iter().filter(|rack| may_be_full(rack)).for_each(|rack| _ = within.entry(*rack).or_insert(LOST));
     let is_path = |fault: &RackFault<'_>| {
-        let is_one = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
+        let is_one = |way: &RackWay<'_>| lanes.get(way).is_some_and(RackTraffic::is_path);
         !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_one)
     };
     let mut found: Vec<RackFault<'r>> = faults(&across, &within, pooled).into_iter().filter(is_path).collect();
@@ -270,9 +270,9 @@ fn judge<'r>(
     // What loses for some pairs of a rack and not for others is one of several that all racks pass.
     if found.iter().any(|fault| is_uplinks(fault) && !alike(fault)) {
         found.retain(|fault| is_uplinks(fault) && alike(fault));
-        found.extend(some_of(&across, &within, pooled).filter(|_| found.is_empty()));
+        found.extend(common_fault(&across, &within, pooled).filter(|_| found.is_empty()));
     }
-    found.retain(|fault| !split::is_by_chance(fault, &lanes));
+    found.retain(|fault| !pair_chance::is_by_chance(fault, &lanes));
     let is_of_clients = |place: &RackPlace<'_>| matches!(place, RackPlace::Uplinks(rack) if of_clients.contains(rack));
     for fault in found.iter_mut().filter(|fault| is_of_clients(&fault.place)) {
         (fault.is_clean_within, fault.is_of_clients) = (false, true);
@@ -281,7 +281,7 @@ fn judge<'r>(
 }
 
 /// Whether nearly all pairs of nodes on these ways lose alike.
-fn is_alike<'a, 'r: 'a>(lanes: impl Iterator<Item = &'a Lane<'r>>) -> bool {
+fn is_alike<'a, 'r: 'a>(lanes: impl Iterator<Item = &'a RackTraffic<'r>>) -> bool {
     let all: Vec<f64> = lanes.flat_map(|lane| lane.lost.iter().copied()).collect();
     let least = ALIKE * lower_middle(all.clone()).unwrap_or(0.0);
     is_nearly(all.iter().filter(|lost| **lost >= least).count(), all.len())
@@ -289,7 +289,7 @@ fn is_alike<'a, 'r: 'a>(lanes: impl Iterator<Item = &'a Lane<'r>>) -> bool {
 
 /// Whether a link that was found to lose packets, or what leads to clients, loses what racks lose alone.
 fn is_explained(
-    one: &Scored,
+    one: &ScoredCause,
     (crossings, with_clients): (&[Crossing<'_>], &[Option<RackWay<'_>>]),
     explained: &BTreeSet<RackWay<'_>>,
 ) -> bool {
@@ -307,10 +307,10 @@ fn is_explained(
 /// What crosses the uplinks of each rack.
 fn uses(readings: &Readings, site: &Site, rows: &Rows<'_>, racks: &BTreeMap<&str, &str>) -> Vec<RackUse> {
     let over_ms: BTreeMap<&str, u64> = readings.sockets.iter().map(|of| (of.machine.as_str(), of.over_ms)).collect();
-    let mut of: BTreeMap<&str, (BTreeSet<&str>, [f64; 2])> = BTreeMap::new();
+    let mut sums_by_rack: BTreeMap<&str, (BTreeSet<&str>, [f64; 2])> = BTreeMap::new();
     for (from, _, path, row) in &rows.all {
         let (Some(rack), Some(over_ms)) = (racks.get(from), over_ms.get(from)) else { continue };
-        let (machines, both) = of.entry(rack).or_default();
+        let (machines, both) = sums_by_rack.entry(rack).or_default();
         machines.insert(from);
         // Clients that no fleet names are beyond all racks, unless they are at the address of a node.
         let other = row.machine.as_deref().map(|machine| racks.get(machine));
@@ -340,7 +340,7 @@ fn uses(readings: &Readings, site: &Site, rows: &Rows<'_>, racks: &BTreeMap<&str
         sent_share: share(sent),
         received_share: share(received),
     };
-    let mut all: Vec<RackUse> = of.into_iter().map(of_rack).collect();
+    let mut all: Vec<RackUse> = sums_by_rack.into_iter().map(of_rack).collect();
     all.sort_by_cached_key(|one| by_number(&one.name));
     all
 }

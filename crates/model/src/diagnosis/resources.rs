@@ -1,12 +1,12 @@
 //! Use of the resources of nodes against the ceilings that the model gives them, and of the members of bonds.
 
-use linerate_record::diagnosis::{MemberUse, UsedResource};
+use linerate_record::diagnosis::{MemberUse, ResourceUse};
 use linerate_record::plan::Resource;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::{NodeGroup, Site};
 
-use super::grid::{Grid, Values, quantile};
 use super::links::{LinkPlane, capacity, member_capacity, members, planes};
+use super::readings_grid::{Grid, Values, quantile};
 use crate::bond::{Direction, ports};
 
 /// From such a share on, a resource is full.
@@ -71,8 +71,8 @@ fn processors(grid: &Grid<'_>, node: usize, group: &NodeGroup) -> Option<NodeUse
 
 /// Reading and writing share a drive's time: each counts by what the drive does of it alone.
 fn drives(grid: &Grid<'_>, node: usize, group: &NodeGroup) -> Option<NodeUse> {
-    let each = |of: fn(&linerate_record::site::Drives) -> f64| -> f64 {
-        group.drives.iter().map(|drives| f64::from(drives.count) * of(drives)).sum()
+    let each = |extract: fn(&linerate_record::site::Drives) -> f64| -> f64 {
+        group.drives.iter().map(|drives| f64::from(drives.count) * extract(drives)).sum()
     };
     let (read_most, write_most) = (each(|drives| drives.read_bytes_per_s), each(|drives| drives.write_bytes_per_s));
     let count: u32 = group.drives.iter().map(|drives| drives.count).sum();
@@ -97,18 +97,18 @@ fn drives(grid: &Grid<'_>, node: usize, group: &NodeGroup) -> Option<NodeUse> {
 }
 
 /// Resources of each kind of nodes, the fullest first.
-pub(super) fn used(grid: &Grid<'_>, site: &Site, uses: &[NodeUse]) -> Vec<UsedResource> {
-    let mut found: Vec<UsedResource> = Vec::new();
+pub(super) fn used(grid: &Grid<'_>, site: &Site, uses: &[NodeUse]) -> Vec<ResourceUse> {
+    let mut found: Vec<ResourceUse> = Vec::new();
     let mut keys: Vec<(Resource, usize)> = uses.iter().map(|one| (one.resource, one.group)).collect();
     keys.sort_unstable();
     keys.dedup();
     for (resource, group) in keys {
-        let of = uses.iter().filter(|one| (one.resource, one.group) == (resource, group));
+        let uses_of_resource = uses.iter().filter(|one| (one.resource, one.group) == (resource, group));
         let each: Vec<(f64, &NodeUse)> =
-            of.filter_map(|one| grid.median(&one.shares).map(|share| (share, one))).collect();
+            uses_of_resource.filter_map(|one| grid.median(&one.shares).map(|share| (share, one))).collect();
         let Some((most, at)) = each.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
         let mut all: Vec<f64> = each.iter().map(|(share, _)| *share).collect();
-        found.push(UsedResource {
+        found.push(ResourceUse {
             resource,
             group: site.groups[group].name.clone(),
             part: at.part.clone(),
@@ -150,8 +150,8 @@ pub(super) fn member_uses(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option
                     })
                     .collect();
                 let Some(first) = each.first() else { continue };
-                let middle = |of: fn(&NodeMembers<'_>) -> f64| {
-                    quantile(&mut each.iter().map(of).collect::<Vec<f64>>(), 0.5).unwrap_or(0.0)
+                let middle = |extract: fn(&NodeMembers<'_>) -> f64| {
+                    quantile(&mut each.iter().map(extract).collect::<Vec<f64>>(), 0.5).unwrap_or(0.0)
                 };
                 found.push(MemberUse {
                     bond: first.bond.to_owned(),

@@ -8,10 +8,10 @@ use linerate_record::diagnosis::{Cause, SocketPath, SocketUse};
 use linerate_record::readings::{Readings, SocketGroup, SocketRead, SocketRemote};
 use linerate_record::units::percent;
 
-use super::grid::quantile;
 use super::machines::ReadMachine;
-use super::suspects::Scored;
-use super::words;
+use super::readings_grid::quantile;
+use super::sentences;
+use super::suspects::ScoredCause;
 
 /// From such a share of senders' busy time on, a window or a buffer is what they wait for.
 const HELD: f64 = 0.35;
@@ -40,7 +40,7 @@ pub(super) const TELLING_SEGMENTS: u64 = 2_000;
 
 /// Sums of sends.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sends {
+pub(super) struct SendTotals {
     sockets: u64,
     sent_bytes: u64,
     pub(super) segments: u64,
@@ -51,7 +51,7 @@ pub(super) struct Sends {
     open_us: u64,
 }
 
-impl Sends {
+impl SendTotals {
     fn add(&mut self, row: &SocketRemote) {
         self.sockets += u64::from(row.sockets);
         self.sent_bytes = self.sent_bytes.saturating_add(row.sent_bytes);
@@ -63,8 +63,8 @@ impl Sends {
         self.open_us = self.open_us.saturating_add(row.open_us);
     }
 
-    fn of(rows: &[&SocketRemote]) -> Sends {
-        let mut sends = Sends::default();
+    fn sum(rows: &[&SocketRemote]) -> SendTotals {
+        let mut sends = SendTotals::default();
         rows.iter().for_each(|row| sends.add(row));
         sends
     }
@@ -74,19 +74,19 @@ impl Sends {
     }
 
     fn is_telling(&self) -> bool {
-        self.sent_bytes >= TELLING_BYTES && Sends::share(self.busy_us, self.open_us) >= BUSY_LEAST
+        self.sent_bytes >= TELLING_BYTES && SendTotals::share(self.busy_us, self.open_us) >= BUSY_LEAST
     }
 
     fn window(&self) -> f64 {
-        Sends::share(self.window_us, self.busy_us)
+        SendTotals::share(self.window_us, self.busy_us)
     }
 
     fn buffer(&self) -> f64 {
-        Sends::share(self.buffer_us, self.busy_us)
+        SendTotals::share(self.buffer_us, self.busy_us)
     }
 
     pub(super) fn lost(&self) -> f64 {
-        Sends::share(self.again, self.segments)
+        SendTotals::share(self.again, self.segments)
     }
 }
 
@@ -103,11 +103,11 @@ pub(super) fn are_all_read(readings: &Readings, nodes: &[ReadMachine], all: usiz
 
 /// Names of machines by their keys: of hundreds of nodes, each has a row for each other.
 fn by_key(all: &[ReadMachine]) -> BTreeMap<&str, &str> {
-    let mut of = BTreeMap::new();
+    let mut rows_by_key = BTreeMap::new();
     for machine in all {
-        machine.keys.iter().for_each(|key| _ = of.entry(key.as_str()).or_insert(machine.name.as_str()));
+        machine.keys.iter().for_each(|key| _ = rows_by_key.entry(key.as_str()).or_insert(machine.name.as_str()));
     }
-    of
+    rows_by_key
 }
 
 /// Sorts rows by nodes and clients.
@@ -144,7 +144,7 @@ pub(super) fn rows<'r>(
 }
 
 /// What senders of each path wait for, and what of that can have held the site back.
-pub(super) fn sockets(rows: &Rows<'_>, pairs: &[NodePair<'_>]) -> (Vec<SocketUse>, Vec<Scored>) {
+pub(super) fn sockets(rows: &Rows<'_>, pairs: &[NodePair<'_>]) -> (Vec<SocketUse>, Vec<ScoredCause>) {
     let of_path = |path: SocketPath| -> Vec<&SocketRemote> {
         rows.all.iter().filter(|(.., of, _)| *of == path).map(|(.., row)| *row).collect()
     };
@@ -161,14 +161,14 @@ pub(super) fn sockets(rows: &Rows<'_>, pairs: &[NodePair<'_>]) -> (Vec<SocketUse
 }
 
 fn used(path: SocketPath, rows: &[&SocketRemote]) -> Option<SocketUse> {
-    let sends = Sends::of(rows);
+    let sends = SendTotals::sum(rows);
     let mut trips: Vec<f64> =
         rows.iter().filter(|row| row.sent_bytes > 0).map(|row| row.round_trip_us as f64).collect();
     (sends.sockets > 0).then(|| SocketUse {
         path,
         sockets: sends.sockets,
         sent_bytes: sends.sent_bytes,
-        busy_share: Sends::share(sends.busy_us, sends.open_us),
+        busy_share: SendTotals::share(sends.busy_us, sends.open_us),
         window_share: sends.window(),
         buffer_share: sends.buffer(),
         retransmitted_share: sends.lost(),
@@ -178,9 +178,9 @@ fn used(path: SocketPath, rows: &[&SocketRemote]) -> Option<SocketUse> {
 
 /// The shares of window and buffer at which half of the bytes have no less: one receiver that pauses is not all.
 fn typical(rows: &[&SocketRemote]) -> (f64, f64) {
-    let middle = |of: fn(&SocketRemote) -> u64| {
+    let middle = |extract: fn(&SocketRemote) -> u64| {
         let mut shares: Vec<(f64, u64)> =
-            rows.iter().map(|row| (Sends::share(of(row), row.busy_us), row.sent_bytes)).collect();
+            rows.iter().map(|row| (SendTotals::share(extract(row), row.busy_us), row.sent_bytes)).collect();
         shares.sort_by(|a, b| b.0.total_cmp(&a.0));
         let all: u64 = shares.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
         let mut passed = 0_u64;
@@ -194,7 +194,7 @@ fn typical(rows: &[&SocketRemote]) -> (f64, f64) {
 }
 
 /// A window or a buffer that holds back all senders of a path.
-fn held(used: &SocketUse, typical: (f64, f64)) -> Option<Scored> {
+fn held(used: &SocketUse, typical: (f64, f64)) -> Option<ScoredCause> {
     if used.sent_bytes < TELLING_BYTES || used.busy_share < BUSY_LEAST {
         return None;
     }
@@ -203,18 +203,21 @@ fn held(used: &SocketUse, typical: (f64, f64)) -> Option<Scored> {
         (_, buffer) if buffer >= HELD => (Cause::SendBuffer, buffer),
         _ => return None,
     };
-    let claim = words::held_sockets(cause, used.path, share);
-    let mut scored = Scored::of(cause, None, words::path(used.path), claim, 5.0 + 5.0 * share);
-    scored.suspect.evidence.push(words::socket_evidence(used));
+    let claim = sentences::held_sockets(cause, used.path, share);
+    let mut scored = ScoredCause::new(cause, None, sentences::path(used.path), claim, 5.0 + 5.0 * share);
+    scored.suspect.evidence.push(sentences::socket_evidence(used));
     Some(scored)
 }
 
 /// A node of which the window is full for others, and no other's.
-fn slow_receivers(rows: &Rows<'_>) -> Vec<Scored> {
-    let of = by_receiver(rows);
-    let mut shares: Vec<f64> = of.values().filter(|sends| sends.is_telling()).map(Sends::window).collect();
+fn slow_receivers(rows: &Rows<'_>) -> Vec<ScoredCause> {
+    let rows_by_receiver = by_receiver(rows);
+    let mut shares: Vec<f64> =
+        rows_by_receiver.values().filter(|sends| sends.is_telling()).map(SendTotals::window).collect();
     let Some(middle) = quantile(&mut shares, 0.5).filter(|_| shares.len() >= 3) else { return Vec::new() };
-    let slow = of.iter().filter(|(_, sends)| sends.is_telling() && sends.window() >= HELD && middle < HELD / 2.0);
+    let slow = rows_by_receiver
+        .iter()
+        .filter(|(_, sends)| sends.is_telling() && sends.window() >= HELD && middle < HELD / 2.0);
     slow.map(|(node, sends)| {
         let claim = format!(
             "the receive window of {node} is full for {} of the time that others send to it, that of the middle node \
@@ -223,41 +226,41 @@ fn slow_receivers(rows: &Rows<'_>) -> Vec<Scored> {
             percent(middle)
         );
         // What reads slowly has a reason of its own, which counts for more where it is seen.
-        Scored::of(Cause::ReceiveWindow, Some((*node).to_owned()), "", claim, 5.0)
+        ScoredCause::new(Cause::ReceiveWindow, Some((*node).to_owned()), "", claim, 5.0)
     })
     .collect()
 }
 
-fn by_receiver<'r>(rows: &Rows<'r>) -> BTreeMap<&'r str, Sends> {
-    let mut of: BTreeMap<&str, Sends> = BTreeMap::new();
+fn by_receiver<'r>(rows: &Rows<'r>) -> BTreeMap<&'r str, SendTotals> {
+    let mut rows_by_receiver: BTreeMap<&str, SendTotals> = BTreeMap::new();
     for (_, to, _, row) in &rows.all {
         if let Some(to) = to {
-            of.entry(to).or_default().add(row);
+            rows_by_receiver.entry(to).or_default().add(row);
         }
     }
-    of
+    rows_by_receiver
 }
 
 /// One that sends and, where that is read, one that receives.
 pub(super) struct NodePair<'r> {
     pub(super) from: &'r str,
     pub(super) to: Option<&'r str>,
-    pub(super) sends: Sends,
+    pub(super) sends: SendTotals,
 }
 
 /// What each sends to each other, of those that send enough to tell what is sent again.
 pub(super) fn pairs<'r>(rows: &Rows<'r>) -> Vec<NodePair<'r>> {
-    let mut of: BTreeMap<(&str, Option<&str>), Sends> = BTreeMap::new();
+    let mut rows_by_pair: BTreeMap<(&str, Option<&str>), SendTotals> = BTreeMap::new();
     for (from, to, _, row) in &rows.all {
-        of.entry((from, *to)).or_default().add(row);
+        rows_by_pair.entry((from, *to)).or_default().add(row);
     }
-    let telling = of.into_iter().filter(|(_, sends)| sends.segments >= TELLING_SEGMENTS);
+    let telling = rows_by_pair.into_iter().filter(|(_, sends)| sends.segments >= TELLING_SEGMENTS);
     telling.map(|((from, to), sends)| NodePair { from, to, sends }).collect()
 }
 
 /// Links that lose packets: all that a node sends, or all that it receives, is lost alike, whoever is at the other end,
 /// and nobody else's is. A queue that overflows for a moment loses much of one pair.
-fn lossy(pairs: &[NodePair<'_>]) -> Vec<Scored> {
+fn lossy(pairs: &[NodePair<'_>]) -> Vec<ScoredCause> {
     let pairs: Vec<(&str, Option<&str>, f64)> =
         pairs.iter().map(|pair| (pair.from, pair.to, pair.sends.lost())).collect();
     // What each node receives and sends.
@@ -292,14 +295,14 @@ fn lossy(pairs: &[NodePair<'_>]) -> Vec<Scored> {
             percent(*share),
             percent(others)
         );
-        found.push(Scored::of(Cause::LossyLink, Some(node.to_owned()), "", claim, worth));
+        found.push(ScoredCause::new(Cause::LossyLink, Some(node.to_owned()), "", claim, worth));
     }
     found
 }
 
 /// Nodes of which the sockets were read, and of which no link loses packets alike: what they send again, they do not
 /// for their link.
-pub(super) fn not_lossy(read: &[SocketRead], nodes: &[ReadMachine], found: &[Scored]) -> Vec<String> {
+pub(super) fn not_lossy(read: &[SocketRead], nodes: &[ReadMachine], found: &[ScoredCause]) -> Vec<String> {
     let is_lossy = |name: &str| {
         found.iter().any(|one| {
             one.suspect.cause == Cause::LossyLink && one.suspect.node.as_deref().is_none_or(|node| node == name)
@@ -311,20 +314,20 @@ pub(super) fn not_lossy(read: &[SocketRead], nodes: &[ReadMachine], found: &[Sco
     nodes.iter().filter(is_read).filter(|node| !is_lossy(&node.name)).map(|node| node.name.clone()).collect()
 }
 
-fn among_nodes(rows: &Rows<'_>) -> Sends {
+fn among_nodes(rows: &Rows<'_>) -> SendTotals {
     let among = rows.all.iter().filter(|(.., path, _)| *path == SocketPath::AmongNodes);
-    Sends::of(&among.map(|(.., row)| *row).collect::<Vec<_>>())
+    SendTotals::sum(&among.map(|(.., row)| *row).collect::<Vec<_>>())
 }
 
 /// Losses between nodes and clients that nodes do not have among themselves.
-fn to_clients(rows: &Rows<'_>, among: &Sends) -> Option<Scored> {
-    let of: Vec<&SocketRemote> = rows
+fn to_clients(rows: &Rows<'_>, among: &SendTotals) -> Option<ScoredCause> {
+    let client_rows: Vec<&SocketRemote> = rows
         .all
         .iter()
         .filter(|(.., path, _)| matches!(path, SocketPath::ToClients | SocketPath::FromClients))
         .map(|(.., row)| *row)
         .collect();
-    let sends = Sends::of(&of);
+    let sends = SendTotals::sum(&client_rows);
     let is_known = among.segments >= TELLING_SEGMENTS && sends.segments >= TELLING_SEGMENTS;
     // A link that is full drops packets, and senders find its speed by them: more than that is a fault.
     let lossy = 4.0 * LOST;
@@ -336,7 +339,7 @@ fn to_clients(rows: &Rows<'_>, among: &Sends) -> Option<Scored> {
         percent(sends.lost()),
         percent(among.lost())
     );
-    Some(Scored::of(Cause::LossyLink, None, words::path(SocketPath::ToClients), claim, 6.0))
+    Some(ScoredCause::new(Cause::LossyLink, None, sentences::path(SocketPath::ToClients), claim, 6.0))
 }
 
 #[cfg(test)]
@@ -346,12 +349,12 @@ mod tests {
     use super::*;
 
     fn machines(names: &[&str]) -> Vec<ReadMachine> {
-        let of = |name: &&str| ReadMachine {
+        let machine = |name: &&str| ReadMachine {
             name: (*name).to_owned(),
             group: 0,
             keys: BTreeSet::from([(*name).to_owned()]),
         };
-        names.iter().map(of).collect()
+        names.iter().map(machine).collect()
     }
 
     /// One node's sends to another, or to a client.
@@ -376,11 +379,11 @@ mod tests {
 
     const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
-    fn mesh(of: impl Fn(&str, Option<&str>) -> (f64, u64)) -> Vec<SocketRead> {
+    fn mesh(window_and_resent: impl Fn(&str, Option<&str>) -> (f64, u64)) -> Vec<SocketRead> {
         let made = |from: &&str| {
             let to = NODES.iter().filter(|to| *to != from).map(|to| Some(*to)).chain([None]);
             let remotes = to.map(|to| {
-                let (window, again) = of(from, to);
+                let (window, again) = window_and_resent(from, to);
                 row(to, window, again)
             });
             SocketRead { machine: (*from).to_owned(), remotes: remotes.collect(), ..SocketRead::default() }
@@ -388,7 +391,7 @@ mod tests {
         NODES.iter().map(made).collect()
     }
 
-    fn of_nodes(read: &[SocketRead], is_whole: bool) -> (Vec<SocketUse>, Vec<Scored>) {
+    fn of_nodes(read: &[SocketRead], is_whole: bool) -> (Vec<SocketUse>, Vec<ScoredCause>) {
         let nodes = machines(&NODES);
         let rows = rows(read, (&nodes, &[]), is_whole);
         sockets(&rows, &pairs(&rows))

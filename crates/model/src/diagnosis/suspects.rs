@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, Suspect, UsedResource};
+use linerate_record::diagnosis::{Cause, MemberUse, OutlierKind, OutlierReading, ResourceUse, Suspect};
 use linerate_record::plan::Resource;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 
-use super::grid::{Grid, quantile};
+use super::joint_limits::{SteadyWay, ways};
+use super::readings_grid::{Grid, quantile};
 use super::resources::{FULL, NodeUse};
-use super::together::{SteadyWay, ways};
-use super::{again, flapping, losses, lost_members, quotas, words};
+use super::{flapping, losses, lost_members, quotas, retransmissions, sentences};
 
 /// How an odd reading tells of a cause.
 struct CauseRow {
-    of: OddKind,
+    of: OutlierKind,
     /// Whether it is odd by being higher; else lower.
     is_higher: bool,
     cause: Cause,
@@ -22,49 +22,49 @@ struct CauseRow {
     worth: f64,
 }
 
-const fn row(of: OddKind, is_higher: bool, cause: Cause, worth: f64) -> CauseRow {
+const fn row(of: OutlierKind, is_higher: bool, cause: Cause, worth: f64) -> CauseRow {
     CauseRow { of, is_higher, cause, worth }
 }
 
 /// Everything that odd readings tell of by themselves. A judgement: what is closer to the cause is worth more.
 const ROWS: &[CauseRow] = &[
-    row(OddKind::Steadiness(ReadMeasure::LinkSent), false, Cause::SlowLinkSending, 10.0),
-    row(OddKind::Steadiness(ReadMeasure::LinkReceived), false, Cause::SlowLinkReceiving, 10.0),
-    row(OddKind::Value(ReadMeasure::LinkSpeed), false, Cause::LinkSpeed, 11.0),
-    row(OddKind::Value(ReadMeasure::LinkErrors), true, Cause::LossyLink, 9.0),
-    row(OddKind::Value(ReadMeasure::Retransmitted), true, Cause::LossyLink, 7.0),
-    row(OddKind::Value(ReadMeasure::LinkReceivedDrops), true, Cause::LossyLink, 7.0),
-    row(OddKind::Value(ReadMeasure::LinkSentDrops), true, Cause::LossyLink, 7.0),
-    row(OddKind::Value(ReadMeasure::LinkRingDrops), true, Cause::LossyLink, 7.0),
-    row(OddKind::Value(ReadMeasure::LinkPaused), true, Cause::Paused, 7.0),
-    row(OddKind::Value(ReadMeasure::LinkMtu), true, Cause::Mtu, 9.0),
-    row(OddKind::Value(ReadMeasure::LinkMtu), false, Cause::Mtu, 9.0),
-    row(OddKind::Value(ReadMeasure::CoreFrequency), false, Cause::SlowProcessors, 8.0),
-    row(OddKind::Value(ReadMeasure::DriveTemperature), true, Cause::SlowDrive, 6.0),
-    row(OddKind::Value(ReadMeasure::DriveDiscarded), true, Cause::OtherWork, 6.0),
-    row(OddKind::Value(ReadMeasure::DriveLatency), true, Cause::SlowDrive, 9.0),
-    row(OddKind::Value(ReadMeasure::DriveQueue), true, Cause::SlowDrive, 8.0),
-    row(OddKind::Value(ReadMeasure::DriveRead), true, Cause::OtherWork, 8.0),
-    row(OddKind::Value(ReadMeasure::DriveWritten), true, Cause::OtherWork, 8.0),
-    row(OddKind::Value(ReadMeasure::CoresStolen), true, Cause::StolenProcessors, 9.0),
-    row(OddKind::Value(ReadMeasure::CoresBusy), true, Cause::BusyProcessors, 7.0),
-    row(OddKind::Value(ReadMeasure::CpuPressure), true, Cause::BusyProcessors, 8.0),
-    row(OddKind::Value(ReadMeasure::MemoryPressure), true, Cause::Memory, 8.0),
-    row(OddKind::Value(ReadMeasure::ClientSent), true, Cause::UnevenLoad, 7.0),
-    row(OddKind::Value(ReadMeasure::ClientReceived), true, Cause::UnevenLoad, 7.0),
-    row(OddKind::Value(ReadMeasure::LinkSent), true, Cause::UnevenLoad, 5.0),
-    row(OddKind::Value(ReadMeasure::LinkReceived), true, Cause::UnevenLoad, 5.0),
-    row(OddKind::Value(ReadMeasure::InFlight), true, Cause::SlowNode, 6.0),
-    row(OddKind::Value(ReadMeasure::Waiting), true, Cause::SlowNode, 5.0),
-    row(OddKind::Value(ReadMeasure::ClientSent), false, Cause::SlowNode, 6.0),
-    row(OddKind::Value(ReadMeasure::ClientReceived), false, Cause::SlowNode, 6.0),
-    row(OddKind::Value(ReadMeasure::LinkSent), false, Cause::SlowNode, 5.0),
-    row(OddKind::Value(ReadMeasure::LinkReceived), false, Cause::SlowNode, 5.0),
-    row(OddKind::Value(ReadMeasure::IoPressure), true, Cause::SlowDrive, 6.0),
+    row(OutlierKind::Steadiness(ReadMeasure::LinkSent), false, Cause::SlowLinkSending, 10.0),
+    row(OutlierKind::Steadiness(ReadMeasure::LinkReceived), false, Cause::SlowLinkReceiving, 10.0),
+    row(OutlierKind::Value(ReadMeasure::LinkSpeed), false, Cause::LinkSpeed, 11.0),
+    row(OutlierKind::Value(ReadMeasure::LinkErrors), true, Cause::LossyLink, 9.0),
+    row(OutlierKind::Value(ReadMeasure::Retransmitted), true, Cause::LossyLink, 7.0),
+    row(OutlierKind::Value(ReadMeasure::LinkReceivedDrops), true, Cause::LossyLink, 7.0),
+    row(OutlierKind::Value(ReadMeasure::LinkSentDrops), true, Cause::LossyLink, 7.0),
+    row(OutlierKind::Value(ReadMeasure::LinkRingDrops), true, Cause::LossyLink, 7.0),
+    row(OutlierKind::Value(ReadMeasure::LinkPaused), true, Cause::Paused, 7.0),
+    row(OutlierKind::Value(ReadMeasure::LinkMtu), true, Cause::Mtu, 9.0),
+    row(OutlierKind::Value(ReadMeasure::LinkMtu), false, Cause::Mtu, 9.0),
+    row(OutlierKind::Value(ReadMeasure::CoreFrequency), false, Cause::SlowProcessors, 8.0),
+    row(OutlierKind::Value(ReadMeasure::DriveTemperature), true, Cause::SlowDrive, 6.0),
+    row(OutlierKind::Value(ReadMeasure::DriveDiscarded), true, Cause::OtherWork, 6.0),
+    row(OutlierKind::Value(ReadMeasure::DriveLatency), true, Cause::SlowDrive, 9.0),
+    row(OutlierKind::Value(ReadMeasure::DriveQueue), true, Cause::SlowDrive, 8.0),
+    row(OutlierKind::Value(ReadMeasure::DriveRead), true, Cause::OtherWork, 8.0),
+    row(OutlierKind::Value(ReadMeasure::DriveWritten), true, Cause::OtherWork, 8.0),
+    row(OutlierKind::Value(ReadMeasure::CoresStolen), true, Cause::StolenProcessors, 9.0),
+    row(OutlierKind::Value(ReadMeasure::CoresBusy), true, Cause::BusyProcessors, 7.0),
+    row(OutlierKind::Value(ReadMeasure::CpuPressure), true, Cause::BusyProcessors, 8.0),
+    row(OutlierKind::Value(ReadMeasure::MemoryPressure), true, Cause::Memory, 8.0),
+    row(OutlierKind::Value(ReadMeasure::ClientSent), true, Cause::UnevenLoad, 7.0),
+    row(OutlierKind::Value(ReadMeasure::ClientReceived), true, Cause::UnevenLoad, 7.0),
+    row(OutlierKind::Value(ReadMeasure::LinkSent), true, Cause::UnevenLoad, 5.0),
+    row(OutlierKind::Value(ReadMeasure::LinkReceived), true, Cause::UnevenLoad, 5.0),
+    row(OutlierKind::Value(ReadMeasure::InFlight), true, Cause::SlowNode, 6.0),
+    row(OutlierKind::Value(ReadMeasure::Waiting), true, Cause::SlowNode, 5.0),
+    row(OutlierKind::Value(ReadMeasure::ClientSent), false, Cause::SlowNode, 6.0),
+    row(OutlierKind::Value(ReadMeasure::ClientReceived), false, Cause::SlowNode, 6.0),
+    row(OutlierKind::Value(ReadMeasure::LinkSent), false, Cause::SlowNode, 5.0),
+    row(OutlierKind::Value(ReadMeasure::LinkReceived), false, Cause::SlowNode, 5.0),
+    row(OutlierKind::Value(ReadMeasure::IoPressure), true, Cause::SlowDrive, 6.0),
 ];
 
 /// What another odd reading of the same node adds to a cause of it, in log odds.
-const BESIDE: f64 = 1.0;
+const ALONGSIDE: f64 = 1.0;
 
 /// Log odds of a cause that no reading shows. What is odd beyond all doubt is worth [`ROWS`]'s most.
 const NONE_OF_THESE: f64 = 3.0;
@@ -107,7 +107,7 @@ const LOSSES_MATTER: f64 = 0.015;
 const LONG_MS: u64 = 60_000;
 
 /// A cause, before it has a weight.
-pub(super) struct Scored {
+pub(super) struct ScoredCause {
     pub(super) suspect: Suspect,
     pub(super) log_odds: f64,
     /// The kernel counts tasks that a quota stops as tasks that wait for a processor: of a node whose cores are no
@@ -115,9 +115,9 @@ pub(super) struct Scored {
     pub(super) waits_alone: bool,
 }
 
-impl Scored {
+impl ScoredCause {
     /// A suspect that one sentence tells of and shows.
-    pub(super) fn of(cause: Cause, node: Option<String>, part: &str, claim: String, log_odds: f64) -> Scored {
+    pub(super) fn new(cause: Cause, node: Option<String>, part: &str, claim: String, log_odds: f64) -> ScoredCause {
         let suspect = Suspect {
             cause,
             node,
@@ -125,10 +125,10 @@ impl Scored {
             evidence: vec![claim.clone()],
             claim,
             weight: 0.0,
-            remedy: words::remedy(cause, part),
+            remedy: sentences::remedy(cause, part),
             gives: None,
         };
-        Scored { suspect, log_odds, waits_alone: false }
+        ScoredCause { suspect, log_odds, waits_alone: false }
     }
 
     /// Adds what another shows as well, but for what is there already.
@@ -139,8 +139,8 @@ impl Scored {
 }
 
 /// What was seen without a comparison of nodes.
-pub(super) struct SeenAlone {
-    pub(super) suspects: Vec<Scored>,
+pub(super) struct DirectObservations {
+    pub(super) suspects: Vec<ScoredCause>,
     /// Nodes whose links lose nothing, by their sockets.
     pub(super) not_lossy: Vec<String>,
     /// Nodes of racks whose uplinks are a suspect, with what that is worth.
@@ -153,11 +153,11 @@ pub(super) struct SeenAlone {
 pub(super) fn suspects(
     grid: &Grid<'_>,
     site: &Site,
-    (odd, uses): (&[OddReading], &[NodeUse]),
-    (used, members): (&[UsedResource], &[MemberUse]),
-    seen: SeenAlone,
+    (outlier, uses): (&[OutlierReading], &[NodeUse]),
+    (used, members): (&[ResourceUse], &[MemberUse]),
+    seen: DirectObservations,
 ) -> (Vec<Suspect>, f64) {
-    let mut all = of_nodes(grid, (odd, uses), &seen.not_lossy);
+    let mut all = of_nodes(grid, (outlier, uses), &seen.not_lossy);
     lost_members::joined(&mut all, grid, site);
     flapping::joined(&mut all, grid);
     all.extend(quotas::throttled(grid));
@@ -168,28 +168,29 @@ pub(super) fn suspects(
     once(&mut all);
     // What nodes of a rack that is gone lack, they do not lack by themselves.
     all.retain(|one| one.suspect.node.as_ref().is_none_or(|node| !seen.gone.contains(node)));
-    again::shown(&mut all, grid);
+    retransmissions::shown(&mut all, grid);
     let waited = waited(grid);
     all.extend(used.iter().filter_map(|one| full(site, one, (waited, of_losses))));
     all.extend(members.iter().filter_map(on_one_member));
     beyond_nodes(&mut all, used, &seen.behind_uplinks);
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
     let sum: f64 = all.iter().map(|one| one.log_odds.exp()).sum::<f64>() + NONE_OF_THESE.exp();
-    let weighted =
-        all.into_iter().map(|Scored { suspect, log_odds, .. }| Suspect { weight: log_odds.exp() / sum, ..suspect });
+    let weighted = all
+        .into_iter()
+        .map(|ScoredCause { suspect, log_odds, .. }| Suspect { weight: log_odds.exp() / sum, ..suspect });
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
 }
 
 /// Whether a suspect is at one of these nodes.
-fn is_among(nodes: &[String], one: &Scored) -> bool {
+fn is_among(nodes: &[String], one: &ScoredCause) -> bool {
     one.suspect.node.as_ref().is_some_and(|node| nodes.contains(node))
 }
 
 /// The same cause of the same node, seen in two ways, is one: the likelier, with what the other shows.
-fn once(all: &mut Vec<Scored>) {
+fn once(all: &mut Vec<ScoredCause>) {
     let mut place = 0;
     while place < all.len() {
-        let is_same = |one: &Scored| {
+        let is_same = |one: &ScoredCause| {
             (one.suspect.cause, &one.suspect.node) == (all[place].suspect.cause, &all[place].suspect.node)
         };
         let again = (0..place).find(|before| is_same(&all[*before]) && all[*before].suspect.node.is_some());
@@ -202,12 +203,12 @@ fn once(all: &mut Vec<Scored>) {
             std::mem::swap(&mut all[before], &mut other);
         }
         all[before].shows_as_well(other.suspect.evidence);
-        all[before].log_odds += BESIDE;
+        all[before].log_odds += ALONGSIDE;
     }
 }
 
 /// A thread of the engine that is busy all the time, at most nodes.
-pub(super) fn busy_thread(grid: &Grid<'_>) -> Option<Scored> {
+pub(super) fn busy_thread(grid: &Grid<'_>) -> Option<ScoredCause> {
     const BUSY: f64 = 0.95;
     let of_node = |node: usize| {
         let parts = grid.parts(ReadMeasure::BusiestThread, node).iter();
@@ -218,32 +219,32 @@ pub(super) fn busy_thread(grid: &Grid<'_>) -> Option<Scored> {
     let (_, part) = busy.first().filter(|_| 2 * busy.len() >= grid.nodes.len())?;
     let claim =
         format!("one thread of the engine, {part}, is busy all the time at {} of {} nodes", busy.len(), each.len());
-    Some(Scored::of(Cause::BusyThread, None, part, claim, 6.0))
+    Some(ScoredCause::new(Cause::BusyThread, None, part, claim, 6.0))
 }
 
 /// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, a
 /// rack's uplinks that its nodes are slow, drives that are full everywhere that requests wait longest at the slowest of
 /// many that are alike. What many nodes do more of at once is no work of a node's own.
-fn beyond_nodes(all: &mut [Scored], used: &[UsedResource], behind_uplinks: &BTreeMap<String, f64>) {
-    let is_full = |one: &UsedResource| one.resource == Resource::DriveBandwidth && one.share >= FULL_DRIVES;
+fn beyond_nodes(all: &mut [ScoredCause], used: &[ResourceUse], behind_uplinks: &BTreeMap<String, f64>) {
+    let is_full = |one: &ResourceUse| one.resource == Resource::DriveBandwidth && one.share >= FULL_DRIVES;
     let drives_full = used.iter().any(is_full);
-    let of_quota = |all: &[Scored], node: &Option<String>| {
+    let of_quota = |all: &[ScoredCause], node: &Option<String>| {
         let quotas = all.iter().filter(|one| one.suspect.cause == Cause::Quota && one.suspect.node == *node);
         quotas.map(|one| one.log_odds).reduce(f64::max)
     };
     let of_full = all.iter().filter(|one| one.suspect.cause == Cause::Full).map(|one| one.log_odds).reduce(f64::max);
-    let is_window = |one: &&Scored| one.suspect.cause == Cause::ReceiveWindow && one.suspect.node.is_none();
+    let is_window = |one: &&ScoredCause| one.suspect.cause == Cause::ReceiveWindow && one.suspect.node.is_none();
     let of_window = all.iter().find(is_window).map(|one| one.log_odds);
-    let is_of_clients = |one: &&Scored| matches!(one.suspect.cause, Cause::ClientLimit | Cause::PacedLoad);
+    let is_of_clients = |one: &&ScoredCause| matches!(one.suspect.cause, Cause::ClientLimit | Cause::PacedLoad);
     let of_clients = all.iter().find(is_of_clients).map(|one| one.log_odds);
     let working = all.iter().filter(|one| one.suspect.cause == Cause::OtherWork).count();
     for place in 0..all.len() {
         let by = match all[place].suspect.cause {
             Cause::SlowLinkSending | Cause::SlowLinkReceiving | Cause::SlowNode => {
-                let of = of_quota(all, &all[place].suspect.node);
+                let quota_suspect = of_quota(all, &all[place].suspect.node);
                 let of_uplinks = all[place].suspect.node.as_ref().and_then(|node| behind_uplinks.get(node).copied());
                 // Clients that are steadier than any node decide how steady nodes are.
-                [of, of_uplinks, of_clients.filter(|_| all[place].suspect.cause != Cause::SlowNode)]
+                [quota_suspect, of_uplinks, of_clients.filter(|_| all[place].suspect.cause != Cause::SlowNode)]
                     .into_iter()
                     .flatten()
                     .reduce(f64::min)
@@ -264,23 +265,27 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource], behind_uplinks: &BTre
 }
 
 /// What an odd reading is worth: no more than its row says, and no more than its chance does.
-fn worth(row: &CauseRow, odd: &OddReading) -> f64 {
-    row.worth.min(-odd.chance.max(1e-300).ln())
+fn worth(row: &CauseRow, outlier: &OutlierReading) -> f64 {
+    row.worth.min(-outlier.chance.max(1e-300).ln())
 }
 
-fn tells(row: &CauseRow, odd: &OddReading) -> bool {
-    row.of == odd.of && row.is_higher == (odd.sigmas > 0.0)
+fn tells(row: &CauseRow, outlier: &OutlierReading) -> bool {
+    row.of == outlier.of && row.is_higher == (outlier.sigmas > 0.0)
 }
 
 /// `not_lossy` has nodes whose links lose nothing, by their sockets.
-fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy: &[String]) -> Vec<Scored> {
-    let mut found: Vec<Scored> = Vec::new();
-    let mut nodes: Vec<&str> = odd.iter().map(|one| one.node.as_str()).collect();
+fn of_nodes(
+    grid: &Grid<'_>,
+    (outlier, uses): (&[OutlierReading], &[NodeUse]),
+    not_lossy: &[String],
+) -> Vec<ScoredCause> {
+    let mut found: Vec<ScoredCause> = Vec::new();
+    let mut nodes: Vec<&str> = outlier.iter().map(|one| one.node.as_str()).collect();
     nodes.sort_unstable();
     nodes.dedup();
     for node in nodes {
-        let of_node: Vec<&OddReading> = odd.iter().filter(|one| one.node == node).collect();
-        let mut causes: Vec<(Cause, f64, &OddReading)> = Vec::new();
+        let of_node: Vec<&OutlierReading> = outlier.iter().filter(|one| one.node == node).collect();
+        let mut causes: Vec<(Cause, f64, &OutlierReading)> = Vec::new();
         for one in &of_node {
             for row in ROWS.iter().filter(|row| tells(row, one)) {
                 let Some(worth) = held_back(grid, uses, row, one).then(|| worth(row, one)) else { continue };
@@ -291,13 +296,13 @@ fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy
                 }
             }
         }
-        let by_clients = |odd: &OddReading| is_by_clients(grid, odd);
+        let by_clients = |outlier: &OutlierReading| is_by_clients(grid, outlier);
         explained(&mut causes, &of_node, is_read(grid, node), &by_clients);
-        let beside = BESIDE * (of_node.len() - 1) as f64;
+        let alongside = ALONGSIDE * (of_node.len() - 1) as f64;
         found.extend(causes.into_iter().map(|(cause, worth, lead)| {
             let mut evidence = vec![lead.claim.clone()];
             evidence.extend(of_node.iter().filter(|one| **one != lead).map(|one| one.claim.clone()));
-            let of_link = uses.iter().find(|one| is_of(grid, one, cause, lead));
+            let of_link = uses.iter().find(|one| is_on_slow_link(grid, one, cause, lead));
             let together =
                 of_link.and_then(|one| ways(node, &steady_way(grid, one)?, &other_ways(grid, uses, &of_node, lead)));
             let suspect = Suspect {
@@ -307,19 +312,19 @@ fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy
                 // What healing one of several gives, nobody knows.
                 gives: of_link.filter(|_| together.is_none()).and_then(|one| gives(grid, uses, one)),
                 claim: together.unwrap_or_else(|| {
-                    words::cause(cause, node, lead, of_link.map(|one| (one.capacity, grid.median(&one.shares))))
+                    sentences::cause(cause, node, lead, of_link.map(|one| (one.capacity, grid.median(&one.shares))))
                 }),
                 weight: 0.0,
                 evidence,
-                remedy: words::remedy(cause, &lead.part),
+                remedy: sentences::remedy(cause, &lead.part),
             };
             // What is sent again to one peer, and not to others, no link loses.
-            let is_no_link = lead.of == OddKind::Value(ReadMeasure::Retransmitted)
+            let is_no_link = lead.of == OutlierKind::Value(ReadMeasure::Retransmitted)
                 && cause == Cause::LossyLink
                 && not_lossy.iter().any(|of| of == node);
             let most = if is_no_link { NONE_OF_THESE - EXPLAINED } else { f64::INFINITY };
             let waits_alone = cause == Cause::BusyProcessors && !of_node.iter().any(|one| is_busier(one));
-            Scored { suspect, log_odds: (worth + beside.min(3.0)).min(most), waits_alone }
+            ScoredCause { suspect, log_odds: (worth + alongside.min(3.0)).min(most), waits_alone }
         }));
     }
     found
@@ -333,18 +338,18 @@ fn steady_way(grid: &Grid<'_>, used: &NodeUse) -> Option<SteadyWay> {
 }
 
 /// Other links of the same node, and other directions, that stay where they are as the one which leads does.
-fn other_ways(grid: &Grid<'_>, uses: &[NodeUse], of_node: &[&OddReading], lead: &OddReading) -> Vec<SteadyWay> {
-    let steady = |odd: &OddReading| {
-        let row = ROWS.iter().find(|row| matches!(row.of, OddKind::Steadiness(_)) && tells(row, odd))?;
-        let used = uses.iter().find(|one| is_of(grid, one, row.cause, odd))?;
-        steady_way(grid, used).filter(|_| held_back(grid, uses, row, odd))
+fn other_ways(grid: &Grid<'_>, uses: &[NodeUse], of_node: &[&OutlierReading], lead: &OutlierReading) -> Vec<SteadyWay> {
+    let steady = |outlier: &OutlierReading| {
+        let row = ROWS.iter().find(|row| matches!(row.of, OutlierKind::Steadiness(_)) && tells(row, outlier))?;
+        let used = uses.iter().find(|one| is_on_slow_link(grid, one, row.cause, outlier))?;
+        steady_way(grid, used).filter(|_| held_back(grid, uses, row, outlier))
     };
-    of_node.iter().filter(|odd| **odd != lead).filter_map(|odd| steady(odd)).collect()
+    of_node.iter().filter(|outlier| **outlier != lead).filter_map(|outlier| steady(outlier)).collect()
 }
 
 /// Whether the cores of a node are busier than others', by themselves.
-fn is_busier(odd: &OddReading) -> bool {
-    odd.of == OddKind::Value(ReadMeasure::CoresBusy) && odd.sigmas > 0.0
+fn is_busier(outlier: &OutlierReading) -> bool {
+    outlier.of == OutlierKind::Value(ReadMeasure::CoresBusy) && outlier.sigmas > 0.0
 }
 
 /// Whether the engine's bytes of a node are read.
@@ -357,21 +362,21 @@ fn is_read(grid: &Grid<'_>, node: &str) -> bool {
 /// What one cause of a node explains of its others. A limit that is seen explains that a node is slow, and that its
 /// links stay where they are; more requests explain busier processors; more bytes explain that a drive takes longer.
 fn explained(
-    causes: &mut Vec<(Cause, f64, &OddReading)>,
-    of_node: &[&OddReading],
+    causes: &mut Vec<(Cause, f64, &OutlierReading)>,
+    of_node: &[&OutlierReading],
     is_read: bool,
-    is_by_clients: &dyn Fn(&OddReading) -> bool,
+    is_by_clients: &dyn Fn(&OutlierReading) -> bool,
 ) {
     use ReadMeasure as M;
-    let is_higher = |of: M| of_node.iter().any(|one| one.of == OddKind::Value(of) && one.sigmas > 0.0);
-    let worth = |causes: &[(Cause, f64, &OddReading)], of: &dyn Fn(Cause) -> bool| {
-        causes.iter().filter(|(cause, ..)| of(*cause)).map(|(_, worth, _)| *worth).fold(0.0, f64::max)
+    let is_higher = |of: M| of_node.iter().any(|one| one.of == OutlierKind::Value(of) && one.sigmas > 0.0);
+    let worth = |causes: &[(Cause, f64, &OutlierReading)], is_cause: &dyn Fn(Cause) -> bool| {
+        causes.iter().filter(|(cause, ..)| is_cause(*cause)).map(|(_, worth, _)| *worth).fold(0.0, f64::max)
     };
     // What clients get may be too near to that of others to be odd, and still be what the link has more.
     let is_for_clients =
-        |(cause, _, odd): &(Cause, f64, &OddReading)| *cause == Cause::UnevenLoad && is_by_clients(odd);
+        |(cause, _, outlier): &(Cause, f64, &OutlierReading)| *cause == Cause::UnevenLoad && is_by_clients(outlier);
     let serves_more = is_higher(M::ClientSent) || is_higher(M::ClientReceived) || causes.iter().any(is_for_clients);
-    let less = |causes: &mut Vec<(Cause, f64, &OddReading)>, which: &[Cause], by: f64| {
+    let less = |causes: &mut Vec<(Cause, f64, &OutlierReading)>, which: &[Cause], by: f64| {
         for (cause, worth, _) in causes.iter_mut().filter(|_| by > 0.0) {
             if which.contains(cause) {
                 *worth = worth.min(by - EXPLAINED);
@@ -396,7 +401,7 @@ fn explained(
     let other = worth(causes, &|cause| cause == Cause::OtherWork);
     less(causes, &[Cause::SlowDrive, Cause::BusyProcessors], other);
     let is_lossy = is_higher(M::LinkErrors)
-        || of_node.iter().any(|one| one.of == OddKind::Value(M::Retransmitted) && one.value >= LOSSY);
+        || of_node.iter().any(|one| one.of == OutlierKind::Value(M::Retransmitted) && one.value >= LOSSY);
     let is_limit = |cause: Cause| match cause {
         Cause::LossyLink => is_lossy,
         Cause::LinkSpeed | Cause::SlowDrive | Cause::StolenProcessors | Cause::BusyProcessors => true,
@@ -418,7 +423,7 @@ fn explained(
 }
 
 /// Whether a use is that of the link which is slow.
-fn is_of(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OddReading) -> bool {
+fn is_on_slow_link(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OutlierReading) -> bool {
     use linerate_record::plan::Resource as R;
     let is_that_way = match cause {
         Cause::SlowLinkSending => matches!(used.resource, R::PublicEgress | R::PrivateEgress),
@@ -431,67 +436,68 @@ fn is_of(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OddReading) -> bo
 /// Whether what is odd can hold a node back. A steady link that is at its ceiling is full, as it should be, and no
 /// slower than others; one of a node whose processors or drives are full stays where these let it; processors that are
 /// half idle are busy with something, and wait for nobody.
-fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading) -> bool {
-    let of_node = || uses.iter().filter(|one| grid.nodes[one.node].name == odd.node);
+fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, outlier: &OutlierReading) -> bool {
+    let of_node = || uses.iter().filter(|one| grid.nodes[one.node].name == outlier.node);
     let share = |one: &NodeUse| grid.median(&one.shares);
     let of_link = || {
-        let links = of_node().filter(|one| one.resource.is_link() && one.part == odd.part);
+        let links = of_node().filter(|one| one.resource.is_link() && one.part == outlier.part);
         links.filter_map(share).fold(0.0, f64::max)
     };
     match row.of {
-        OddKind::Steadiness(_) => {
-            let link = of_node().find(|one| is_of(grid, one, row.cause, odd)).and_then(share);
+        OutlierKind::Steadiness(_) => {
+            let link = of_node().find(|one| is_on_slow_link(grid, one, row.cause, outlier)).and_then(share);
             let is_elsewhere =
                 of_node().any(|one| !one.resource.is_link() && share(one).is_some_and(|share| share >= FULL));
             link.is_some_and(|share| share < FULL) && !is_elsewhere
         }
         // Cores that have little to do hold nobody back.
-        OddKind::Value(ReadMeasure::CoresBusy | ReadMeasure::CoreFrequency) => {
+        OutlierKind::Value(ReadMeasure::CoresBusy | ReadMeasure::CoreFrequency) => {
             let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
             busy.is_none_or(|share| share >= CORES_MATTER)
         }
         // Of a short window, queues that overflow for some moments are about a hundredth, at any node.
-        OddKind::Value(ReadMeasure::Retransmitted) => odd.value >= LOSSES_MATTER || grid.judged_ms() >= LONG_MS,
+        OutlierKind::Value(ReadMeasure::Retransmitted) => outlier.value >= LOSSES_MATTER || grid.judged_ms() >= LONG_MS,
         // A port that is seldom used holds nobody back.
-        OddKind::Value(ReadMeasure::LinkSpeed) => {
-            let used = of_link() * odd.others / odd.value.max(1.0);
+        OutlierKind::Value(ReadMeasure::LinkSpeed) => {
+            let used = of_link() * outlier.others / outlier.value.max(1.0);
             used == 0.0 || used >= SPEED_MATTERS
         }
         // More work on a link that has room for it holds nobody back; in a short window, a few objects are more.
-        OddKind::Value(ReadMeasure::LinkSent | ReadMeasure::LinkReceived)
-            if row.is_higher && is_read(grid, &odd.node) =>
+        OutlierKind::Value(ReadMeasure::LinkSent | ReadMeasure::LinkReceived)
+            if row.is_higher && is_read(grid, &outlier.node) =>
         {
             of_link() >= LINKS_MATTER || grid.judged_ms() >= LONG_MS
         }
         // Lists and health checks are no load beside one of the other operation.
-        OddKind::Value(of @ (ReadMeasure::ClientSent | ReadMeasure::ClientReceived)) if row.is_higher => {
+        OutlierKind::Value(of @ (ReadMeasure::ClientSent | ReadMeasure::ClientReceived)) if row.is_higher => {
             let other =
                 if of == ReadMeasure::ClientSent { ReadMeasure::ClientReceived } else { ReadMeasure::ClientSent };
-            let beside = grid.place(&odd.node).and_then(|place| grid.mean(grid.whole(other, place)?)).unwrap_or(0.0);
-            odd.value >= SERVED_MATTERS * beside
+            let alongside =
+                grid.place(&outlier.node).and_then(|place| grid.mean(grid.whole(other, place)?)).unwrap_or(0.0);
+            outlier.value >= SERVED_MATTERS * alongside
         }
         // Less is served by who is asked less, too: then it has fewer requests under way as well.
-        OddKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {
-            under_way(grid, &odd.node).is_none_or(|times| times >= SLOWER)
+        OutlierKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {
+            under_way(grid, &outlier.node).is_none_or(|times| times >= SLOWER)
         }
-        OddKind::Value(_) => true,
+        OutlierKind::Value(_) => true,
     }
 }
 
 /// Whether what clients get of a node, or send to it, explains what its link has more than others.
-fn is_by_clients(grid: &Grid<'_>, odd: &OddReading) -> bool {
-    let of = match odd.of {
-        OddKind::Value(ReadMeasure::LinkSent) => ReadMeasure::ClientSent,
-        OddKind::Value(ReadMeasure::LinkReceived) => ReadMeasure::ClientReceived,
+fn is_by_clients(grid: &Grid<'_>, outlier: &OutlierReading) -> bool {
+    let client_measure = match outlier.of {
+        OutlierKind::Value(ReadMeasure::LinkSent) => ReadMeasure::ClientSent,
+        OutlierKind::Value(ReadMeasure::LinkReceived) => ReadMeasure::ClientReceived,
         _ => return false,
     };
-    let Some(place) = grid.place(&odd.node).filter(|_| odd.others > 0.0) else { return false };
-    let served = |place: usize| grid.whole(of, place).and_then(|values| grid.clipped(values));
+    let Some(place) = grid.place(&outlier.node).filter(|_| outlier.others > 0.0) else { return false };
+    let served = |place: usize| grid.whole(client_measure, place).and_then(|values| grid.clipped(values));
     let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(served).collect();
     let middle = quantile(&mut others, 0.5).filter(|middle| *middle > 0.0);
     let Some((own, middle)) = served(place).zip(middle) else { return false };
     // As shares: a link carries what its node asks of others as well.
-    own / middle - 1.0 >= FOR_CLIENTS * (odd.value / odd.others - 1.0)
+    own / middle - 1.0 >= FOR_CLIENTS * (outlier.value / outlier.others - 1.0)
 }
 
 /// How many times more requests a node has under way for each byte that it serves than the middle node; none where that
@@ -501,7 +507,7 @@ fn under_way(grid: &Grid<'_>, node: &str) -> Option<f64> {
         let served = [ReadMeasure::ClientSent, ReadMeasure::ClientReceived]
             .map(|of| grid.whole(of, place).and_then(|values| grid.clipped(values)));
         let bytes = served[0].unwrap_or(0.0) + served[1].unwrap_or(0.0);
-        let in_flight = grid.standing(place, grid.whole(ReadMeasure::InFlight, place)?)?;
+        let in_flight = grid.gauge_mean(place, grid.whole(ReadMeasure::InFlight, place)?)?;
         (bytes > 0.0).then(|| in_flight / bytes)
     };
     let own = each(grid.place(node)?)?;
@@ -515,7 +521,7 @@ fn gives(grid: &Grid<'_>, uses: &[NodeUse], slow: &NodeUse) -> Option<String> {
     let others = uses.iter().filter(|one| one.node != slow.node).filter_map(|one| grid.median(&one.shares));
     let fullest = others.fold(0.0, f64::max);
     let factor = (1.0 / share).min(if fullest > 0.0 { 1.0 / fullest } else { f64::INFINITY });
-    (factor > 1.0 && factor.is_finite()).then(|| words::gives(factor))
+    (factor > 1.0 && factor.is_finite()).then(|| sentences::gives(factor))
 }
 
 /// Share of the time in which tasks wait for a processor at the middle node; none where it was not read.
@@ -531,13 +537,13 @@ const WAITED: f64 = 0.1;
 /// A resource that is full at the middle node. Links that are nearly full beside a node that loses packets all the
 /// time, which is worth `of_losses`, are none: requests wait for what is sent again, and would fill links if they did
 /// not.
-fn full(site: &Site, used: &UsedResource, (waited, of_losses): (f64, Option<f64>)) -> Option<Scored> {
+fn full(site: &Site, used: &ResourceUse, (waited, of_losses): (f64, Option<f64>)) -> Option<ScoredCause> {
     // From where the curve of a closed load is, nine tenths of a ceiling are what many requests reach.
     const NEAR: f64 = 0.8;
     if used.share < NEAR {
         return None;
     }
-    let claim = words::full(site, used);
+    let claim = sentences::full(site, used);
     // Processors may be busy with others, or wait for each other: they are full more often than they are the cause,
     // unless something waits for them.
     let is_cpu = used.resource == Resource::Cpu;
@@ -545,22 +551,22 @@ fn full(site: &Site, used: &UsedResource, (waited, of_losses): (f64, Option<f64>
     let seen = most - 25.0 * (1.0 - used.share.min(1.0));
     let by = of_losses.filter(|_| used.resource.is_link() && used.share < FULL);
     let log_odds = by.map_or(seen, |by| seen.min(by - EXPLAINED));
-    let scored = Scored::of(Cause::Full, None, &used.part, claim, log_odds);
-    Some(Scored { suspect: Suspect { remedy: words::relief(used), ..scored.suspect }, ..scored })
+    let scored = ScoredCause::new(Cause::Full, None, &used.part, claim, log_odds);
+    Some(ScoredCause { suspect: Suspect { remedy: sentences::relief(used), ..scored.suspect }, ..scored })
 }
 
 /// A bond that has one member carry all, near that member's speed.
-fn on_one_member(members: &MemberUse) -> Option<Scored> {
+fn on_one_member(members: &MemberUse) -> Option<ScoredCause> {
     const NEAR: f64 = 0.8;
     let most = f64::from(members.on_one_nodes) / f64::from(members.nodes.max(1));
     if most < 0.5 || members.busiest_used_share < NEAR {
         return None;
     }
-    let claim = words::on_one(members);
+    let claim = sentences::on_one(members);
     let log_odds = 6.0 + 30.0 * (members.busiest_used_share.min(1.0) - NEAR);
-    let scored = Scored::of(Cause::BondMembers, None, &members.bond, claim, log_odds);
-    let gives = Some(words::gives(f64::from(members.members) * members.busiest_share));
-    Some(Scored { suspect: Suspect { gives, ..scored.suspect }, ..scored })
+    let scored = ScoredCause::new(Cause::BondMembers, None, &members.bond, claim, log_odds);
+    let gives = Some(sentences::gives(f64::from(members.members) * members.busiest_share));
+    Some(ScoredCause { suspect: Suspect { gives, ..scored.suspect }, ..scored })
 }
 
 #[cfg(test)]

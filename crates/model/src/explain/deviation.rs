@@ -85,18 +85,18 @@ pub(super) struct Variant {
     /// What processors of all nodes do of what the model takes: cores are whole, and this is not.
     pub(super) cpu_share: f64,
     /// The nodes that it names, and the group that it makes of them (by index in the changed site).
-    pub(super) odd: Option<Odd>,
+    pub(super) outlier: Option<OutlierNodes>,
     /// What would show it.
     pub(super) shown_by: ReadingId,
     /// What to do about it.
-    pub(super) cure: Cure,
+    pub(super) remedy_for: DeviationRemedy,
     /// What the site states that is not so under it.
     pub(super) contradicts: Vec<String>,
 }
 
 /// The one node that differs, the two that differ alike, or those of one rack.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Odd {
+pub(super) struct OutlierNodes {
     /// Their names, where figures name them; none of one node that no figure names.
     pub(super) nodes: Vec<String>,
     /// What they are called together, where they are the nodes of one rack: `rack 2`.
@@ -104,14 +104,14 @@ pub(super) struct Odd {
     /// Their group in the changed site.
     pub(super) group: usize,
     /// What holds each back that no value of a site says.
-    pub(super) hold: Option<Hold>,
+    pub(super) hold: Option<HeldNode>,
     /// Whether clients of that node alone get less. A drive holds those of all nodes, wherever they ask.
     pub(super) is_seen_there: bool,
     /// Whether nothing is wrong with it, but that clients ask it and no other.
-    pub(super) is_asked_alone: bool,
+    pub(super) is_requested_alone: bool,
 }
 
-impl Odd {
+impl OutlierNodes {
     /// For people.
     pub(super) fn who(&self) -> String {
         match &self.rack {
@@ -124,7 +124,7 @@ impl Odd {
 
 /// What holds one node back though its parts are as described: a policer or losses one way, a quota.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Hold {
+pub enum HeldNode {
     /// Links carry a share of what they could.
     Links {
         /// In which direction, of which plane.
@@ -147,7 +147,7 @@ pub enum Hold {
 
 /// What to do if a deviation is the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cure {
+pub(super) struct DeviationRemedy {
     /// What to change.
     pub(super) change: String,
     /// What that risks.
@@ -171,7 +171,10 @@ impl Variant {
         Variant {
             id,
             value: value.into(),
-            cure: Cure { change: format!("look into it: {claim}"), risks: "none that the model knows" },
+            remedy_for: DeviationRemedy {
+                change: format!("look into it: {claim}"),
+                risks: "none that the model knows",
+            },
             claim,
             cost,
             parts,
@@ -179,7 +182,7 @@ impl Variant {
             free: false,
             place: String::new(),
             cpu_share: 1.0,
-            odd: None,
+            outlier: None,
             shown_by: ReadingId::BondMembers,
             contradicts: Vec::new(),
         }
@@ -207,7 +210,7 @@ impl Variant {
 
     /// The same with what to do about it.
     pub(super) fn cured_by(self, change: impl Into<String>, risks: &'static str) -> Variant {
-        Variant { cure: Cure { change: change.into(), risks }, ..self }
+        Variant { remedy_for: DeviationRemedy { change: change.into(), risks }, ..self }
     }
 
     /// The same where the site is better than its description: nothing is to be done but to correct that, at these
@@ -262,7 +265,7 @@ pub(super) fn speeds(site: &Site, links: &[String]) -> Vec<(String, String)> {
 }
 
 /// Half the cost for a value that nobody stated, by any of its paths.
-pub(super) fn cost_of(site: &Site, stated: f64, paths: &[&str]) -> f64 {
+pub(super) fn prior_cost(site: &Site, stated: f64, paths: &[&str]) -> f64 {
     if paths.iter().any(|path| site.is_assumed(path)) { stated / 2.0 } else { stated }
 }
 
@@ -331,8 +334,8 @@ impl PlaneChoice {
         let public = Some(("public", &site.planes.public)).filter(|_| self != PlaneChoice::Private);
         let private = site.planes.private.as_ref().map(|plane| ("private", plane));
         let private = private.filter(|_| self != PlaneChoice::Public);
-        let of = |(name, plane): (&str, &Plane)| (format!("planes.{name}.{key}"), value(plane));
-        public.into_iter().chain(private).map(of).collect()
+        let stated_value = |(name, plane): (&str, &Plane)| (format!("planes.{name}.{key}"), value(plane));
+        public.into_iter().chain(private).map(stated_value).collect()
     }
 
     /// Changes these planes of a site.
@@ -361,16 +364,16 @@ mod tests {
 
     #[test]
     fn what_is_stated_is_contradicted_at_a_cost_and_what_is_assumed_is_not() {
-        let mut site = crate::sites::site();
+        let mut site = crate::test_site::site();
         let value = |path: &str| vec![(path.to_owned(), "9000".to_owned())];
-        let of = || Variant::new("mtu", "public: 1500", "", 2.5, SiteParts::PUBLIC_MTU, |_| {});
-        let stated = of().instead_of(&site, value("planes.public.mtu"));
+        let new_variant = || Variant::new("mtu", "public: 1500", "", 2.5, SiteParts::PUBLIC_MTU, |_| {});
+        let stated = new_variant().instead_of(&site, value("planes.public.mtu"));
         assert_eq!((stated.cost, stated.contradicts.as_slice()), (3.5, &["planes.public.mtu: 9000".to_owned()][..]));
         site.assumed.insert("planes.public".to_owned(), "usual".to_owned());
-        let assumed = of().instead_of(&site, value("planes.public.mtu"));
+        let assumed = new_variant().instead_of(&site, value("planes.public.mtu"));
         assert_eq!((assumed.cost, assumed.contradicts.len()), (1.25, 0));
         // A neighbour that nobody stated says nothing of it.
-        let other = of().instead_of(&site, value("planes.private.mtu"));
+        let other = new_variant().instead_of(&site, value("planes.private.mtu"));
         assert_eq!((other.cost, other.contradicts.len()), (3.5, 1));
     }
 
@@ -385,10 +388,10 @@ mod tests {
             ("nodes.storage.nics.0.lanes", "nodes.*.nics.*.speed", false),
             ("engine.tls", "engine.encryption", false),
         ];
-        for (known, asked, expected) in rows {
-            let mut site = crate::sites::site();
+        for (known, requested, expected) in rows {
+            let mut site = crate::test_site::site();
             site.assumed = [(known.to_owned(), "usual".to_owned())].into();
-            assert_eq!(site.is_assumed(asked), expected, "{known} for {asked}");
+            assert_eq!(site.is_assumed(requested), expected, "{known} for {requested}");
         }
     }
 }

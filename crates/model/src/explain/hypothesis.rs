@@ -7,7 +7,7 @@ use linerate_record::site::Site;
 
 use super::deviation::Variant;
 use super::forecast::{Forecast, HypotheticalSite, forecast, world};
-use super::said::lacks_of_nodes;
+use super::predictions::lacks_of_nodes;
 use super::score::{ObservedFigures, Score, score};
 use crate::layout::Geometries;
 
@@ -104,12 +104,12 @@ impl Candidate {
 
     /// The same for all values of one free number.
     fn family(&self, all: &[Variant]) -> Vec<String> {
-        let of = |variant: &&Variant| match (&variant.odd, variant.free) {
+        let family_name = |variant: &&Variant| match (&variant.outlier, variant.free) {
             (_, false) => variant.name(),
-            (Some(odd), true) => format!("{} of {} of {}", variant.id, variant.place, odd.who()),
+            (Some(outlier), true) => format!("{} of {} of {}", variant.id, variant.place, outlier.who()),
             (None, true) => variant.id.to_owned(),
         };
-        self.variants(all).iter().map(of).collect()
+        self.variants(all).iter().map(family_name).collect()
     }
 
     fn survives(&self) -> bool {
@@ -130,7 +130,7 @@ impl Question<'_> {
     fn candidate(&self, chosen: &[usize]) -> Option<Candidate> {
         let variants: Vec<&Variant> = chosen.iter().map(|&place| &self.variants[place]).collect();
         let world = world(self.site, self.geometries, &variants)?;
-        let forecast = forecast(&world, self.evidence.asked(true), self.evidence.asked(false));
+        let forecast = forecast(&world, self.evidence.requested(true), self.evidence.requested(false));
         let marks = score(self.evidence, &world, &forecast);
         let cost: f64 = variants.iter().map(|variant| variant.cost).sum();
         let ln_weight = marks.ln_likelihood - cost;
@@ -159,7 +159,7 @@ pub(super) fn search<'a>(
     let question = Question { site: &bare, geometries, observations, evidence, variants };
     let described = question.candidate(&[])?;
     let no_ceiling =
-        [true, false].into_iter().any(|reads| evidence.has(reads) && described.forecast.of(reads).is_none());
+        [true, false].into_iter().any(|reads| evidence.has(reads) && described.forecast.ceiling_for(reads).is_none());
     if no_ceiling {
         return None;
     }
@@ -176,7 +176,7 @@ pub(super) fn search<'a>(
     let of_singles = variants.iter().zip(&singles).filter_map(|(variant, single)| Some((variant, single.as_ref()?)));
     for (variant, single) in of_singles {
         nearest.offer(evidence, single);
-        let is_named = variant.odd.as_ref().is_some_and(|odd| !odd.nodes.is_empty());
+        let is_named = variant.outlier.as_ref().is_some_and(|outlier| !outlier.nodes.is_empty());
         let changes = !single.forecast.resembles(&described.forecast, NO_EFFECT) || (is_of_nodes_alone && is_named);
         if single.survives() && changes {
             kept.push(single.clone());
@@ -204,7 +204,7 @@ pub(super) fn search<'a>(
 /// beforehand: that is one of those that name none.
 fn priors(question: &Question, singles: &[Option<Candidate>], described: &Candidate) -> Vec<f64> {
     let prior = |(variant, single): (&Variant, &Option<Candidate>)| {
-        let is_named = variant.odd.as_ref().is_some_and(|odd| !odd.nodes.is_empty());
+        let is_named = variant.outlier.as_ref().is_some_and(|outlier| !outlier.nodes.is_empty());
         let changes = single.as_ref().is_some_and(|of| !of.forecast.resembles(&described.forecast, NO_EFFECT));
         if changes && !is_named { (-variant.cost).exp() } else { 0.0 }
     };
@@ -291,8 +291,8 @@ fn weighed(question: &Question, mut kept: Vec<Candidate>, ln_none: f64) -> (Vec<
     });
     let none = if families.is_empty() { 1.0 } else { (ln_none - best).min(MOST_LN).exp() };
     // What leaves a figure unexplained has something unknown beside it, and is no likelier than that.
-    let beside = families.iter().map(|(_, of)| of.weight * question.lacks(of));
-    let none = beside.fold(none, f64::max);
+    let alongside = families.iter().map(|(_, of)| of.weight * question.lacks(of));
+    let none = alongside.fold(none, f64::max);
     let sum: f64 = none + families.iter().map(|(_, candidate)| candidate.weight).sum::<f64>();
     let mut survivors: Vec<Candidate> =
         families.into_iter().map(|(_, candidate)| Candidate { weight: candidate.weight / sum, ..candidate }).collect();
@@ -311,12 +311,12 @@ struct Nearest {
 impl Nearest {
     fn offer(&mut self, evidence: &ObservedFigures, candidate: &Candidate) {
         for &(reads, observed, _) in &evidence.totals {
-            let of = usize::from(!reads);
-            let Some((allowed, predicted)) = candidate.marks.most[of].zip(candidate.marks.nearest[of]) else {
+            let index = usize::from(!reads);
+            let Some((allowed, predicted)) = candidate.marks.most[index].zip(candidate.marks.nearest[index]) else {
                 continue;
             };
-            let highest = &mut self.highest[of];
-            let most = highest.as_ref().and_then(|known| known.marks.most[of]);
+            let highest = &mut self.highest[index];
+            let most = highest.as_ref().and_then(|known| known.marks.most[index]);
             if most.is_none_or(|most| allowed > most * (1.0 + NO_EFFECT)) {
                 *highest = Some(candidate.clone());
             }

@@ -234,10 +234,10 @@ pub(super) fn normal_tail(z: f64) -> f64 {
         let fraction = (1..=60).rev().fold(0.0, |below, i| f64::from(i) / (z + below));
         return normal(z, 1.0) / (z + fraction);
     }
-    let (mut term, mut sum, mut odd) = (z, z, 1.0);
+    let (mut term, mut sum, mut outlier) = (z, z, 1.0);
     while term > 1e-17 * sum {
-        odd += 2.0;
-        term *= z * z / odd;
+        outlier += 2.0;
+        term *= z * z / outlier;
         sum += term;
     }
     0.5 - normal(z, 1.0) * sum
@@ -274,11 +274,11 @@ mod tests {
             let (low, high) = (1e-9_f64, 1.0 + 8.0 * sigma);
             let width = (high - low) / f64::from(steps);
             for in_flight in [InFlight::Known, InFlight::Unknown] {
-                let of = |ratio| {
+                let density_at = |ratio| {
                     let (at_ceiling, below) = densities(ratio, sigma, unknown_cause(Product::Minio, false), in_flight);
                     (at_ceiling + below) / ratio * width
                 };
-                let sum: f64 = (0..steps).map(|i| of(low + (f64::from(i) + 0.5) * width)).sum();
+                let sum: f64 = (0..steps).map(|i| density_at(low + (f64::from(i) + 0.5) * width)).sum();
                 assert!((sum - 1.0).abs() < 2e-3, "{sigma} {in_flight:?}: {sum}");
             }
         }
@@ -312,11 +312,14 @@ mod tests {
         assert!((known - unknown).abs() < 0.5, "{known} and {unknown}");
         let [small, large] = [1500, 9000].map(|mtu| goodput_share(mtu, Encapsulation::None, IpVersion::V4, true));
         let odds = |share: f64, in_flight| {
-            let of = |ratio: f64, reads| {
+            let likelihood_at = |ratio: f64, reads| {
                 let (at_ceiling, below) = densities(ratio, 0.02, unknown_cause(Product::Minio, reads), in_flight);
                 at_ceiling + below
             };
-            [true, false].map(|reads| of(share * large / small, reads) / of(share, reads)).iter().product::<f64>()
+            [true, false]
+                .map(|reads| likelihood_at(share * large / small, reads) / likelihood_at(share, reads))
+                .iter()
+                .product::<f64>()
         };
         for (share, filled, open) in [(0.90, 5.9, 1.9), (0.87, 5.1, 3.0), (0.85, 4.5, 4.1), (0.84, 4.2, 4.4)] {
             let found = [InFlight::Known, InFlight::Unknown].map(|in_flight| odds(share, in_flight));

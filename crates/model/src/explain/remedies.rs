@@ -1,15 +1,15 @@
 //! What to do if a hypothesis is true, and what that gives.
 
 use linerate_record::explanation::{Quantity, Remedy, RemedyGain, Residual};
-use linerate_record::units::{bytes_per_s_iec, grouped, share_of};
+use linerate_record::units::{bytes_per_s_iec, grouped, share_in_words};
 
 use super::deviation::{CORRECTION, Variant};
 use super::forecast::{Forecast, HypotheticalSite, OperationCeiling};
 use super::hypothesis::Candidate;
 use super::likelihood::MEAN_LOSS;
-use super::nodes::{self, joined};
-use super::score::{ObservedFigures, nodes_of};
-use super::totals::{mended, now_given};
+use super::node_figures::{self, joined};
+use super::score::{ObservedFigures, named_nodes};
+use super::total_forecast::{mended, now_given};
 
 /// What reaches so much of what is predicted is said to be at its ceiling: the rest is what systems lose on average.
 const AT_CEILING: f64 = 1.0 - MEAN_LOSS;
@@ -25,7 +25,8 @@ const MOST_NAMED: usize = 4;
 
 /// What a site needs that is as described.
 pub(super) fn healthy(candidate: &Candidate, residuals: &[Residual]) -> Remedy {
-    let ceilings = || [true, false].into_iter().filter_map(|reads| Some((reads, candidate.forecast.of(reads)?)));
+    let ceilings =
+        || [true, false].into_iter().filter_map(|reads| Some((reads, candidate.forecast.ceiling_for(reads)?)));
     let bottleneck = each_once(residuals.iter().map(|residual| residual.bottleneck.as_str()));
     // A total that was measured at its ceiling has no more to give, whatever the curve reaches there.
     let is_full = |(reads, ceiling): (bool, &OperationCeiling)| {
@@ -40,7 +41,7 @@ pub(super) fn healthy(candidate: &Candidate, residuals: &[Residual]) -> Remedy {
     let change = if residuals.iter().any(|residual| !residual.explained) {
         "none that follows from the model: the description does not explain every figure".to_owned()
     } else if !short.is_empty() {
-        let share = share_of(reach, 0);
+        let share = share_in_words(reach, 0);
         let whose = match (&short[..], ceilings().count()) {
             ([(true, _)], 2) => " of GET",
             ([(false, _)], 2) => " of PUT",
@@ -51,11 +52,11 @@ pub(super) fn healthy(candidate: &Candidate, residuals: &[Residual]) -> Remedy {
         let runs = below.unwrap_or_else(|| "it runs at its ceiling".to_owned());
         format!("{none}: {runs}; more needs more of the bottleneck ({})", bottleneck.join("; "))
     };
-    let of = |&(reads, _): &(bool, f64)| {
-        let ceiling = candidate.forecast.of(reads)?.even_bytes_per_s;
+    let shortfall_in_words = |&(reads, _): &(bool, f64)| {
+        let ceiling = candidate.forecast.ceiling_for(reads)?.even_bytes_per_s;
         Some(format!("{} up to {}", if reads { "GET" } else { "PUT" }, bytes_per_s_iec(ceiling)))
     };
-    let more: Vec<String> = short.iter().filter_map(of).collect();
+    let more: Vec<String> = short.iter().filter_map(shortfall_in_words).collect();
     let is_more = !more.is_empty() && !residuals.iter().any(|residual| !residual.explained);
     let gives = if is_more { more.join(", ") } else { "nothing beyond the observed figures".to_owned() };
     Remedy { change, gives, risks: "none".to_owned(), gains: Vec::new(), condition: None, is_known: true }
@@ -91,7 +92,7 @@ fn below(residuals: &[Residual]) -> Option<String> {
     };
     let share = 1.0 + least.residual_share;
     (share < AT_CEILING).then(|| {
-        let share = share_of(share, 0);
+        let share = share_in_words(share, 0);
         format!("{name} is {share} what is predicted, and clusters without a known fault lose as much")
     })
 }
@@ -103,11 +104,12 @@ pub(super) fn remedy(
     hypothesis: (&HypotheticalSite, &Forecast),
     evidence: &ObservedFigures,
 ) -> Remedy {
-    let changes: Vec<&str> = chosen.iter().map(|variant| variant.cure.change.as_str()).collect();
+    let changes: Vec<&str> = chosen.iter().map(|variant| variant.remedy_for.change.as_str()).collect();
     // A correction of the description risks nothing, which is not worth a word beside what is risked.
-    let risked: Vec<&str> = chosen.iter().map(|variant| variant.cure.risks).filter(|of| *of != CORRECTION).collect();
-    let found = Gains::of(described, hypothesis, evidence);
-    let slow = condition(&nodes::left_slow(&evidence.get, &evidence.put, nodes_of(hypothesis.0)));
+    let risked: Vec<&str> =
+        chosen.iter().map(|variant| variant.remedy_for.risks).filter(|of| *of != CORRECTION).collect();
+    let found = Gains::new(described, hypothesis, evidence);
+    let slow = condition(&node_figures::left_slow(&evidence.get, &evidence.put, named_nodes(hypothesis.0)));
     let conditions: Vec<String> = slow.into_iter().chain(only_as_many(&found.only_as_many)).collect();
     let condition = (!found.gains.is_empty() && !conditions.is_empty()).then(|| conditions.join("; "));
     Remedy {
@@ -135,7 +137,7 @@ impl Gains {
     /// From what a hypothesis says of reads and of writes where it explains what was measured, to what as many in
     /// flight give of the site as described. What it does not explain is not mended with it, nor is what its deviations
     /// do not touch.
-    fn of(
+    fn new(
         described: (&HypotheticalSite, &Forecast),
         hypothesis: (&HypotheticalSite, &Forecast),
         evidence: &ObservedFigures,
@@ -143,7 +145,9 @@ impl Gains {
         let mut found = Gains { gains: Vec::new(), is_known: true, is_faster: false, only_as_many: Vec::new() };
         let (mut is_touched, mut is_explained) = (false, false);
         for reads in [true, false] {
-            let (Some(of), Some(then)) = (hypothesis.1.of(reads), described.1.of(reads)) else { continue };
+            let (Some(of), Some(then)) = (hypothesis.1.ceiling_for(reads), described.1.ceiling_for(reads)) else {
+                continue;
+            };
             if of.resembles(then, WORTH) {
                 continue;
             }
@@ -187,13 +191,13 @@ impl Gains {
             (true, false) => return "nothing: the site is no worse than described".to_owned(),
             (false, _) => {}
         }
-        let of = |gain: &RemedyGain| {
+        let gain_in_words = |gain: &RemedyGain| {
             let verb = if gain.what == Quantity::Get { "GET" } else { "PUT" };
             let (to, from) = (bytes_per_s_iec(gain.to_bytes_per_s), gain.from_in_words());
             let flight = gain.in_flight.map_or(String::new(), |flight| format!(" with {} in flight", grouped(flight)));
             format!("{verb} up to {to} instead of {from}{flight}; bottleneck then: {}", gain.bottleneck)
         };
-        self.gains.iter().map(of).chain(condition.map(str::to_owned)).collect::<Vec<_>>().join("; ")
+        self.gains.iter().map(gain_in_words).chain(condition.map(str::to_owned)).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -224,16 +228,16 @@ mod tests {
     use crate::explain::explain;
     use crate::explain::forecast::{OperationQuery, forecast, world};
     use crate::layout::geometries;
-    use crate::sites::site;
+    use crate::test_site::site;
 
     /// GET and PUT as shares of what the described site gives with so many in flight.
     fn explained(get: f64, put: f64, in_flight: Option<u64>) -> (Explanation, [f64; 2]) {
         let (site, geometries) = (site(), geometries(&site()).unwrap());
-        let asked = in_flight.map_or(OperationQuery::Ceiling, OperationQuery::At);
-        let described = forecast(&world(&site, &geometries, &[]).unwrap(), asked, asked);
+        let requested = in_flight.map_or(OperationQuery::Ceiling, OperationQuery::At);
+        let described = forecast(&world(&site, &geometries, &[]).unwrap(), requested, requested);
         let given = [true, false].map(|reads| {
-            let of = described.of(reads).unwrap();
-            of.even_bytes_per_s * of.reach
+            let ceiling = described.ceiling_for(reads).unwrap();
+            ceiling.even_bytes_per_s * ceiling.reach
         });
         let figure = |reads: bool, share: f64| {
             let bytes_per_s = share * given[usize::from(!reads)];

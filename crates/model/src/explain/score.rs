@@ -3,12 +3,12 @@
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::{NodeGroup, Plane, Product, Site};
 
-use super::anything::ln_anything;
-use super::forecast::{Forecast, HypotheticalSite, OperationQuery, odd_share_alone, work};
-use super::joint::{Shown, left_of_odd};
+use super::forecast::{Forecast, HypotheticalSite, OperationQuery, outlier_share_alone, work};
+use super::joint_likelihood::{FigureDensity, left_of_outlier};
 use super::likelihood::{self, REFUTED_SIGMAS_OF_NODES, UnknownCause, is_explained, is_refuted, is_refuted_of_node};
-use super::nodes::{self, OfOdd, OperationFigures};
-use super::totals::{TotalForecast, beyond_odd};
+use super::node_figures::{self, OperationFigures, OutlierShare};
+use super::total_forecast::{TotalForecast, beyond_outlier};
+use super::unknown_cause::ln_anything;
 use crate::bond::line_rate_bits_per_s;
 use crate::traffic::crossing;
 
@@ -68,7 +68,8 @@ pub(super) struct Score {
 /// Takes observations apart. Where every node's figure of one load is there and the total is not, their
 /// sum is the total.
 pub(super) fn evidence(site: &Site, observations: &Observations) -> ObservedFigures {
-    let (get, put) = (nodes::figures(site, observations, true), nodes::figures(site, observations, false));
+    let (get, put) =
+        (node_figures::figures(site, observations, true), node_figures::figures(site, observations, false));
     let mut totals: Vec<(bool, f64, f64)> = Vec::new();
     for figure in &observations.figures {
         let sigma = figure.error_share.unwrap_or(observations.error_share);
@@ -111,7 +112,7 @@ impl ObservedFigures {
     }
 
     /// What is asked of the ceilings of reads, or of writes.
-    pub(super) fn asked(&self, reads: bool) -> OperationQuery {
+    pub(super) fn requested(&self, reads: bool) -> OperationQuery {
         let in_flight = self.in_flight[usize::from(!reads)];
         if self.has(reads) { in_flight.map_or(OperationQuery::Ceiling, OperationQuery::At) } else { OperationQuery::No }
     }
@@ -133,7 +134,7 @@ impl ObservedFigures {
     /// many in flight, or, with a small chance, above. What holds both reads and writes may be one thing.
     pub(super) fn ln_of_anything(&self, (described, marks): (&Forecast, &Score)) -> f64 {
         let ratio = |&(reads, observed, _): &(bool, f64, f64)| {
-            let most = described.of(reads).zip(marks.most[usize::from(!reads)]);
+            let most = described.ceiling_for(reads).zip(marks.most[usize::from(!reads)]);
             observed / most.map_or(observed, |(ceiling, most)| most * ceiling.reach)
         };
         let ratios: Vec<f64> = self.totals.iter().map(ratio).collect();
@@ -143,8 +144,8 @@ impl ObservedFigures {
 
     /// Throughput of the whole site for reads or writes, and its relative standard error.
     pub(super) fn total(&self, reads: bool) -> Option<(f64, f64)> {
-        let of = self.totals.iter().find(|(of_reads, ..)| *of_reads == reads);
-        of.map(|&(_, bytes_per_s, sigma)| (bytes_per_s, sigma))
+        let total_of_operation = self.totals.iter().find(|(of_reads, ..)| *of_reads == reads);
+        total_of_operation.map(|&(_, bytes_per_s, sigma)| (bytes_per_s, sigma))
     }
 
     /// Whether anything was observed of reads, or of writes.
@@ -159,25 +160,26 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         Score { ln_likelihood: 0.0, refuted: false, accounts: false, lacks: 0.0, nearest: [None; 2], most: [None; 2] };
     // Which nodes they are was not known beforehand.
     let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
-    let is_rack = world.odd.as_ref().is_some_and(|odd| odd.rack.is_some() && !odd.nodes.is_empty());
-    let ways = if is_rack { racks_of(&world.site) } else { ways(figures, nodes_of(world).len()) };
+    let is_rack = world.outlier.as_ref().is_some_and(|outlier| outlier.rack.is_some() && !outlier.nodes.is_empty());
+    let ways = if is_rack { rack_count(&world.site) } else { ways(figures, named_nodes(world).len()) };
     marks.ln_likelihood -= ways.ln();
     marks.ln_likelihood += (1.0 - (1.0 - UNSEEN) * hidden(evidence, world, forecast)).ln();
     for reads in [true, false] {
         let figures = evidence.nodes(reads);
-        let odd = of_odd(world, forecast, figures, reads);
-        marks.refuted |= is_above_ports(figures, world, reads) || odd.iter().any(|odd| figures.refutes(odd));
-        let shown = Shown::of(&odd, figures);
-        let are_odd = !odd.is_empty() && shown.ln_full > shown.ln_even;
-        let Some(((observed, own), ceiling)) = evidence.total(reads).zip(forecast.of(reads)) else {
+        let outlier = of_outlier(world, forecast, figures, reads);
+        marks.refuted |=
+            is_above_ports(figures, world, reads) || outlier.iter().any(|outlier| figures.refutes(outlier));
+        let shown = FigureDensity::new(&outlier, figures);
+        let are_outliers = !outlier.is_empty() && shown.ln_full > shown.ln_even;
+        let Some(((observed, own), ceiling)) = evidence.total(reads).zip(forecast.ceiling_for(reads)) else {
             // What counts against it does so before it refutes.
-            let beyond = forecast.of(reads).and_then(|of| beyond_odd(evidence, world, of, reads));
+            let beyond = forecast.ceiling_for(reads).and_then(|of| beyond_outlier(evidence, world, of, reads));
             marks.refuted |= beyond.is_some_and(|sigmas| sigmas > REFUTED_SIGMAS_OF_NODES);
             marks.ln_likelihood += beyond.map_or(0.0, |sigmas| likelihood::normal_tail(sigmas).ln());
-            marks.add(shown.ln_full, are_odd);
+            marks.add(shown.ln_full, are_outliers);
             continue;
         };
-        let said = TotalForecast::of(evidence, world, ceiling, reads, own);
+        let said = TotalForecast::new(evidence, world, ceiling, reads, own);
         let place = usize::from(!reads);
         (marks.nearest[place], marks.most[place]) = (Some(said.nearest(observed)), Some(said.most));
         // A curve may be wrong; a ceiling is none that is exceeded.
@@ -191,9 +193,9 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let (ln, accounts) = match &said.load {
             Some(load) => {
                 let total = load.over_its_error(|total| density((total.min(said.most), total.min(said.most))));
-                shown.with_total(total, nodes::ln_density(figures, &left_of_odd(&odd, load)))
+                shown.with_total(total, node_figures::ln_density(figures, &left_of_outlier(&outlier, load)))
             }
-            None => (said.over_loads(observed, unknown).ln() + shown.ln_full, are_odd),
+            None => (said.over_loads(observed, unknown).ln() + shown.ln_full, are_outliers),
         };
         marks.add(ln, accounts || likelihood::accounts(share, said.sigma));
     }
@@ -208,8 +210,8 @@ impl Score {
 }
 
 /// The nodes that a world names.
-pub(super) fn nodes_of<'a>(world: &'a HypotheticalSite<'_>) -> &'a [String] {
-    world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
+pub(super) fn named_nodes<'a>(world: &'a HypotheticalSite<'_>) -> &'a [String] {
+    world.outlier.as_ref().map_or(&[], |outlier| &outlier.nodes)
 }
 
 /// In how many ways so many nodes can be chosen, one or two of them.
@@ -223,7 +225,7 @@ fn ways(nodes: usize, chosen: usize) -> f64 {
 }
 
 /// The racks of all kinds of nodes.
-fn racks_of(site: &Site) -> f64 {
+fn rack_count(site: &Site) -> f64 {
     f64::from(site.groups.iter().filter(|group| group.count > 0).map(|group| group.racks.max(1)).sum::<u32>())
 }
 
@@ -246,32 +248,32 @@ fn is_above_ports(figures: &OperationFigures, world: &HypotheticalSite, reads: b
 
 /// The chance that a node whose figure is there is slow and shows nothing of it: of figures of all nodes, for certain.
 fn hidden(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> f64 {
-    let is_unnamed = world.odd.as_ref().is_some_and(|odd| odd.nodes.is_empty() && odd.is_seen_there);
-    let of = |reads: bool| {
+    let is_unnamed = world.outlier.as_ref().is_some_and(|outlier| outlier.nodes.is_empty() && outlier.is_seen_there);
+    let hidden_odds = |reads: bool| {
         let figures = &evidence.nodes(reads).nodes;
         let sigma = figures.first().map_or(f64::INFINITY, |(.., sigma)| *sigma);
-        let share = forecast.of(reads).map_or(1.0, |ceiling| ceiling.odd_share);
+        let share = forecast.ceiling_for(reads).map_or(1.0, |ceiling| ceiling.outlier_share);
         let would_show = is_unnamed && share < 1.0 - HIDDEN_SIGMAS * sigma;
         if would_show { (figures.len() as f64 / f64::from(world.site.nodes())).min(1.0) } else { 0.0 }
     };
-    of(true).max(of(false))
+    hidden_odds(true).max(hidden_odds(false))
 }
 
 /// What is predicted of the odd nodes, where figures can tell of them.
-pub(super) fn of_odd<'a>(
+pub(super) fn of_outlier<'a>(
     world: &'a HypotheticalSite<'a>,
     forecast: &Forecast,
     figures: &OperationFigures,
     reads: bool,
-) -> Vec<OfOdd<'a>> {
-    let Some(ceiling) = forecast.of(reads) else { return Vec::new() };
-    let nodes = nodes_of(world);
-    let (ratio, own_bytes_per_s) = (ceiling.odd_share, ceiling.odd_bytes_per_s);
-    let ratio = if figures.alone && !nodes.is_empty() { odd_share_alone(world, reads) } else { ratio };
-    let load = ceiling.odd_load.as_ref().filter(|_| !figures.alone && !nodes.is_empty());
+) -> Vec<OutlierShare<'a>> {
+    let Some(ceiling) = forecast.ceiling_for(reads) else { return Vec::new() };
+    let nodes = named_nodes(world);
+    let (ratio, own_bytes_per_s) = (ceiling.outlier_share, ceiling.outlier_bytes_per_s);
+    let ratio = if figures.alone && !nodes.is_empty() { outlier_share_alone(world, reads) } else { ratio };
+    let load = ceiling.outlier_load.as_ref().filter(|_| !figures.alone && !nodes.is_empty());
     let least_ratio = load.map_or(0.0, |load| load.waiting_share);
     let bare_ratio = ceiling.bare_share.min(least_ratio);
-    nodes.iter().map(|node| OfOdd { node, ratio, least_ratio, bare_ratio, own_bytes_per_s }).collect()
+    nodes.iter().map(|node| OutlierShare { node, ratio, least_ratio, bare_ratio, own_bytes_per_s }).collect()
 }
 
 #[cfg(test)]

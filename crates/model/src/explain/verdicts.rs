@@ -37,9 +37,9 @@ mod tests {
     use linerate_record::explanation::{Quantity, Remedy, Residual};
 
     use super::*;
-    use crate::explain::kinds::kinds;
+    use crate::explain::indistinguishable::kinds;
 
-    fn of(id: &str, weight: f64, explained: bool) -> Hypothesis {
+    fn test_hypothesis(id: &str, weight: f64, explained: bool) -> Hypothesis {
         let (change, gives, risks) = (String::new(), String::new(), String::new());
         let residual = Residual {
             what: Quantity::Put,
@@ -90,8 +90,11 @@ mod tests {
             ),
         ];
         for (weights, none, expected) in rows {
-            let survivors: Vec<Hypothesis> =
-                weights.iter().enumerate().map(|(place, row)| of(&place.to_string(), row.0, row.1)).collect();
+            let survivors: Vec<Hypothesis> = weights
+                .iter()
+                .enumerate()
+                .map(|(place, row)| test_hypothesis(&place.to_string(), row.0, row.1))
+                .collect();
             assert_eq!(verdict(&survivors, &kinds(&survivors), none), expected, "{weights:?} {none}");
         }
     }

@@ -5,7 +5,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::{Case, finding, lowest};
-use crate::names::work_name;
+use crate::work_names::work_name;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for work in case.works {
@@ -39,12 +39,12 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 mod tests {
     use linerate_record::site::Site;
 
-    use super::super::tests::{of, planned};
+    use super::super::tests::{findings_after, planned};
     use super::*;
 
     /// The bottleneck of GET: the public link, by its MTU among other things.
     fn findings_of(assumed: &str) -> Vec<PlanFinding> {
-        of(PlanFindingKind::RestsOnAssumed, |site: &mut Site| {
+        findings_after(PlanFindingKind::RestsOnAssumed, |site: &mut Site| {
             site.groups[0].nics[0].speed_bits_per_s = 10e9;
             site.assumed.insert(assumed.to_owned(), "not stated".to_owned());
         })
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn an_assumed_input_of_what_binds_is_named() {
-        let mut site = crate::sites::site();
+        let mut site = crate::test_site::site();
         site.groups[0].nics[0].speed_bits_per_s = 10e9;
         let path = planned(&site, 1.0).ceilings[0].inputs.iter().find_map(|input| input.path.clone()).unwrap();
         let found = findings_of(&path);
@@ -62,6 +62,6 @@ mod tests {
     #[test]
     fn assumed_values_of_what_does_not_bind_are_not_spoken_of() {
         assert!(findings_of("nodes.storage.memory_bandwidth").is_empty());
-        assert!(of(PlanFindingKind::RestsOnAssumed, |_| ()).is_empty());
+        assert!(findings_after(PlanFindingKind::RestsOnAssumed, |_| ()).is_empty());
     }
 }

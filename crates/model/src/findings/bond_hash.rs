@@ -11,7 +11,7 @@ use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Pla
 
 use super::{Case, finding};
 use crate::bond::{Direction, mode_name, ports};
-use crate::spread::ends::{MemberReach, reach};
+use crate::spread::link_peers::{MemberReach, reach};
 
 const SOURCE: &str =
     "drivers/net/bonding/bond_main.c (bond_xmit_hash), Documentation/networking/bonding.rst; sources/004";
@@ -161,11 +161,11 @@ fn switch_name(hash: SwitchHash) -> &'static str {
 mod tests {
     use linerate_record::site::TrafficPolicy;
 
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     fn severities(mode: BondMode, hash: TransmitHash, switch: SwitchHash, routed: bool) -> Vec<Severity> {
-        let found = of(PlanFindingKind::BondHash, |site| {
+        let found = findings_after(PlanFindingKind::BondHash, |site| {
             let bond = &mut site.groups[0].bonds[0];
             (bond.mode, bond.transmit_hash, bond.switch_hash) = (mode, hash, switch);
             site.clients.racks = u32::from(routed);
@@ -210,7 +210,7 @@ mod tests {
             (Broadcast, Layer34, L4, Entry::ClientSide, false, "carries no more than one of its 2 members: every"),
             (Lacp, Layer2, L4, Entry::ClientSide, false, "may not use all of its 2 members: layer2 chooses one"),
         ] {
-            let found = of(PlanFindingKind::BondHash, |site| {
+            let found = findings_after(PlanFindingKind::BondHash, |site| {
                 site.entry = entry;
                 site.groups[0].racks = 1;
                 site.groups[0].nics.iter_mut().for_each(|nic| nic.ports = 2);
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_hash_of_peers_is_well_where_enough_peers_are_described() {
         let kinds = |clients: u32| -> usize {
-            let mut site = crate::sites::site();
+            let mut site = crate::test_site::site();
             site.groups[0].nics.iter_mut().for_each(|nic| nic.ports = 2);
             site.groups[0].bonds.iter_mut().for_each(|bond| bond.transmit_hash = TransmitHash::Layer2);
             site.clients.count = clients;
@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn tunnels_of_one_flow_are_told() {
         for encapsulation in [Encapsulation::Ipip, Encapsulation::Wireguard] {
-            let found = of(PlanFindingKind::BondHash, |site| site.planes.public.encapsulation = encapsulation);
+            let found =
+                findings_after(PlanFindingKind::BondHash, |site| site.planes.public.encapsulation = encapsulation);
             assert_eq!(found.len(), 1, "{encapsulation:?}: {found:?}");
         }
     }
@@ -252,7 +253,7 @@ mod tests {
     fn hashes_of_ports_and_lone_ports_are_well() {
         assert!(severities(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L4, true).is_empty());
         assert!(severities(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L2, false).is_empty());
-        let lone = of(PlanFindingKind::BondHash, |site| {
+        let lone = findings_after(PlanFindingKind::BondHash, |site| {
             site.groups[0].nics[0].ports = 1;
             site.groups[0].bonds[0].transmit_hash = TransmitHash::VlanSrcMac;
         });

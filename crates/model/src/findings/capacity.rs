@@ -36,11 +36,11 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     fn severities(stored_bytes: u64, growth_per_year: f64, retention_years: f64) -> Vec<Severity> {
-        let found = of(PlanFindingKind::Capacity, |site| {
+        let found = findings_after(PlanFindingKind::Capacity, |site| {
             site.data.stored_bytes = stored_bytes;
             site.data.growth_per_year = growth_per_year;
             site.data.retention_years = retention_years;

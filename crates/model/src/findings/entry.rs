@@ -5,7 +5,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::{Case, finding};
-use crate::names::work_name;
+use crate::work_names::work_name;
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for work in case.works {
@@ -40,13 +40,13 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 mod tests {
     use linerate_record::site::{Entry, TrafficPolicy};
 
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn an_announced_address_holds_writes_to_one_node_even_with_dsr() {
         for dsr in [false, true] {
-            let found = of(PlanFindingKind::EntryNarrow, |site| {
+            let found = findings_after(PlanFindingKind::EntryNarrow, |site| {
                 site.entry = Entry::L2Announcement { dsr, policy: TrafficPolicy::Cluster };
             });
             assert!(
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn ways_in_over_all_nodes_are_well() {
         for entry in [Entry::ClientSide, Entry::Bgp { policy: TrafficPolicy::Local }] {
-            assert!(of(PlanFindingKind::EntryNarrow, |site| site.entry = entry).is_empty(), "{entry:?}");
+            assert!(findings_after(PlanFindingKind::EntryNarrow, |site| site.entry = entry).is_empty(), "{entry:?}");
         }
     }
 }

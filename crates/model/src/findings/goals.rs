@@ -6,9 +6,9 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, PoolLayout, SiteGoal, 
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, duration_ns};
 
 use super::{Case, finding, lowest};
+use crate::layout::failure_tolerance::tolerated;
 use crate::layout::pools;
-use crate::layout::tolerance::tolerated;
-use crate::names::work_name;
+use crate::work_names::work_name;
 
 /// From this share of a ceiling on, a goal has no room.
 const NO_ROOM: f64 = 0.9;
@@ -42,8 +42,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     }
     tolerance(case, out);
     if let Some(goal) = goals.usable_bytes.filter(|_| case.layout.goal_within_reach == Some(false)) {
-        let of = |pool: &PoolLayout| format!("{} of {}", pool.parity_shards, pool.set_drives);
-        let mut parity: Vec<String> = case.layout.pools.iter().map(of).collect();
+        let parity_in_words = |pool: &PoolLayout| format!("{} of {}", pool.parity_shards, pool.set_drives);
+        let mut parity: Vec<String> = case.layout.pools.iter().map(parity_in_words).collect();
         parity.dedup();
         let claim = format!("the goal of {} usable is out of reach", bytes_iec(goal as f64));
         let evidence = format!(
@@ -118,17 +118,17 @@ fn mean_at_load(case: &Case, work: &WorkPlan) -> Option<(f64, String)> {
 
 /// Losses that the layout has to tolerate, and does not.
 fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
-    let Some(asked) = case.site.goals.tolerates else { return };
+    let Some(requested) = case.site.goals.tolerates else { return };
     let Ok(pools) = pools(case.site) else { return };
     let tolerated = tolerated(case.site.engine.product, &pools);
-    if tolerated.drives >= asked.drives && tolerated.nodes >= asked.nodes {
+    if tolerated.drives >= requested.drives && tolerated.nodes >= requested.nodes {
         return;
     }
     let claim = "the layout does not tolerate the required failures".to_owned();
     let evidence = format!(
         "it tolerates the failure of any {} of {} drives without loss of data, and of any {} of {} nodes \
          without a stop",
-        tolerated.drives, asked.drives, tolerated.nodes, asked.nodes
+        tolerated.drives, requested.drives, tolerated.nodes, requested.nodes
     );
     let remedy = "use more parity or more nodes, or find a number of nodes that does with --need";
     let severity = Severity::Critical;
@@ -137,12 +137,12 @@ fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn what_is_out_of_reach_is_told_for_each_goal() {
-        let found = of(PlanFindingKind::GoalMissed, |site| {
+        let found = findings_after(PlanFindingKind::GoalMissed, |site| {
             site.goals.get_bytes_per_s = Some(1e13);
             site.goals.put_bytes_per_s = Some(1e13);
             site.goals.usable_bytes = Some(1 << 60);
@@ -156,27 +156,27 @@ mod tests {
         use linerate_record::site::Tolerates;
         // Sixteen nodes make sets of 12+4, a shard on each of 16 nodes.
         for (drives, nodes, reported) in [(4, 4, 0), (5, 1, 1), (2, 5, 1)] {
-            let asked = Some(Tolerates { drives, nodes });
-            let found = of(PlanFindingKind::GoalMissed, |site| site.goals.tolerates = asked);
+            let requested = Some(Tolerates { drives, nodes });
+            let found = findings_after(PlanFindingKind::GoalMissed, |site| site.goals.tolerates = requested);
             assert_eq!(found.len(), reported, "{drives} drives, {nodes} nodes: {found:?}");
         }
     }
 
     #[test]
     fn goals_with_room_and_no_goals_are_well() {
-        let found = of(PlanFindingKind::GoalMissed, |site| {
+        let found = findings_after(PlanFindingKind::GoalMissed, |site| {
             site.goals.get_bytes_per_s = Some(1e9);
             site.goals.put_bytes_per_s = Some(1e9);
             site.goals.usable_bytes = Some(1 << 40);
         });
         assert!(found.is_empty(), "{found:?}");
-        assert!(of(PlanFindingKind::GoalMissed, |_| ()).is_empty());
+        assert!(findings_after(PlanFindingKind::GoalMissed, |_| ()).is_empty());
     }
 
     /// 32 clients × 64 in flight over some ceiling: the mean follows from Little's law, X × R = 2048 requests.
     #[test]
     fn a_goal_of_latency_is_held_against_the_mean_at_the_load_that_is_asked() {
-        let site = crate::sites::site();
+        let site = crate::test_site::site();
         let plan = crate::plan::plan(&site, &crate::plan::PlanRequest::default()).unwrap();
         let clients = plan.works[0].curve.as_ref().unwrap().clients.unwrap();
         let mean_ns = 2048.0 * f64::from(4 << 20) / clients.bytes_per_s * 1e9;

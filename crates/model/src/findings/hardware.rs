@@ -13,7 +13,7 @@ struct Row {
     what: &'static str,
     minimum: f64,
     recommended: f64,
-    of: fn(&Case, &NodeGroup) -> f64,
+    extract: fn(&Case, &NodeGroup) -> f64,
     shown: fn(f64) -> String,
 }
 
@@ -22,33 +22,33 @@ const GB: f64 = 1e9;
 
 /// The checklist. A core counts as two virtual processors, for it runs two threads.
 const ROWS: &[Row] = &[
-    Row { what: "nodes", minimum: 4.0, recommended: 8.0, of: |case, _| case.site.nodes().into(), shown: number },
+    Row { what: "nodes", minimum: 4.0, recommended: 8.0, extract: |case, _| case.site.nodes().into(), shown: number },
     Row {
         what: "drives a node",
         minimum: 4.0,
         recommended: 8.0,
-        of: |_, group| group.drives_per_node().into(),
+        extract: |_, group| group.drives_per_node().into(),
         shown: number,
     },
     Row {
         what: "a public link",
         minimum: 25e9,
         recommended: 100e9,
-        of: |case, group| line_rate_bits_per_s(group, &case.site.planes.public.link),
+        extract: |case, group| line_rate_bits_per_s(group, &case.site.planes.public.link),
         shown: bits_per_s,
     },
     Row {
         what: "virtual processors a node",
         minimum: 4.0,
         recommended: 8.0,
-        of: |_, group| 2.0 * f64::from(group.cores),
+        extract: |_, group| 2.0 * f64::from(group.cores),
         shown: number,
     },
     Row {
         what: "memory",
         minimum: 32.0 * GB,
         recommended: 128.0 * GB,
-        of: |_, group| group.memory_bytes as f64,
+        extract: |_, group| group.memory_bytes as f64,
         shown: |bytes| format!("{:.0} GB", bytes / GB),
     },
 ];
@@ -63,8 +63,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     }
     for group in case.groups() {
         let below = |bound: fn(&Row) -> f64| {
-            let lacks = ROWS.iter().filter(|row| (row.of)(case, group) < bound(row)).map(|row| {
-                format!("{}: {} of {}", row.what, (row.shown)((row.of)(case, group)), (row.shown)(bound(row)))
+            let lacks = ROWS.iter().filter(|row| (row.extract)(case, group) < bound(row)).map(|row| {
+                format!("{}: {} of {}", row.what, (row.shown)((row.extract)(case, group)), (row.shown)(bound(row)))
             });
             lacks.collect::<Vec<String>>()
         };
@@ -87,12 +87,12 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn what_is_below_the_least_is_listed_and_nothing_else() {
-        let found = of(PlanFindingKind::BelowMinimum, |site| {
+        let found = findings_after(PlanFindingKind::BelowMinimum, |site| {
             site.groups[0].memory_bytes = 16 << 30;
             site.groups[0].nics[0].speed_bits_per_s = 10e9;
         });
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn what_is_between_both_is_noted_once() {
         let change = |site: &mut linerate_record::site::Site| site.groups[0].drives[0].count = 4;
-        assert_eq!(of(PlanFindingKind::BelowRecommended, change)[0].evidence, "drives a node: 4 of 8");
-        assert!(of(PlanFindingKind::BelowMinimum, change).is_empty());
+        assert_eq!(findings_after(PlanFindingKind::BelowRecommended, change)[0].evidence, "drives a node: 4 of 8");
+        assert!(findings_after(PlanFindingKind::BelowMinimum, change).is_empty());
     }
 
     #[test]
     fn enough_and_other_engines_are_not_spoken_of() {
-        assert!(of(PlanFindingKind::BelowRecommended, |_| ()).is_empty());
-        let found = of(PlanFindingKind::BelowMinimum, |site| {
+        assert!(findings_after(PlanFindingKind::BelowRecommended, |_| ()).is_empty());
+        let found = findings_after(PlanFindingKind::BelowMinimum, |site| {
             site.engine.product = Product::Rustfs;
             site.groups[0].memory_bytes = 16 << 30;
         });

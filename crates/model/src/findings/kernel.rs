@@ -14,13 +14,13 @@ use linerate_record::site::Kernel;
 use super::{Case, finding};
 
 /// What source 000 asks for.
-const ASKED: Kernel = Kernel { major: 6, minor: 8 };
+const REQUESTED: Kernel = Kernel { major: 6, minor: 8 };
 /// Since when XFS discards in batches.
 const BATCHES: Kernel = Kernel { major: 6, minor: 6 };
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     for group in case.groups() {
-        let Some(kernel) = group.kernel.filter(|&kernel| kernel < ASKED) else { continue };
+        let Some(kernel) = group.kernel.filter(|&kernel| kernel < REQUESTED) else { continue };
         let version = format!("{}.{}", kernel.major, kernel.minor);
         let (severity, claim, evidence) = if kernel < BATCHES {
             (
@@ -48,7 +48,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
@@ -56,15 +56,15 @@ mod tests {
         for (major, minor, severity) in [(5, 14, Severity::Warning), (6, 5, Severity::Warning), (6, 6, Severity::Note)]
         {
             let kernel = Some(Kernel { major, minor });
-            let found = of(PlanFindingKind::OldKernel, |site| site.groups[0].kernel = kernel);
+            let found = findings_after(PlanFindingKind::OldKernel, |site| site.groups[0].kernel = kernel);
             assert_eq!(found.iter().map(|finding| finding.severity).collect::<Vec<_>>(), [severity], "{kernel:?}");
         }
     }
 
     #[test]
     fn newer_and_unknown_kernels_are_not_spoken_of() {
-        for kernel in [None, Some(ASKED), Some(Kernel { major: 7, minor: 0 })] {
-            let found = of(PlanFindingKind::OldKernel, |site| site.groups[0].kernel = kernel);
+        for kernel in [None, Some(REQUESTED), Some(Kernel { major: 7, minor: 0 })] {
+            let found = findings_after(PlanFindingKind::OldKernel, |site| site.groups[0].kernel = kernel);
             assert!(found.is_empty(), "{kernel:?}: {found:?}");
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let share = |nodes: u32| {
         let mut other = site.clone();
         other.groups[place].count = nodes;
-        let geometry = *geometries(&other).ok()?.of(place);
+        let geometry = *geometries(&other).ok()?.for_group(place);
         Some(f64::from(geometry.data) / f64::from(geometry.shards))
     };
     let here = share(count).unwrap_or(0.0);
@@ -70,12 +70,12 @@ pub(crate) fn better_with_fewer(site: &Site, place: usize, usable_bytes: u64) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn thirty_four_nodes_hold_less_than_thirty_two() {
-        let found = of(PlanFindingKind::LayoutWorse, |site| site.groups[0].count = 34);
+        let found = findings_after(PlanFindingKind::LayoutWorse, |site| site.groups[0].count = 34);
         assert_eq!(found[0].claim, "34 nodes have less usable capacity than 32 would");
         assert!(found[0].evidence.starts_with("sets of 2 drives hold 3.133 PB on 34 nodes, sets of 16 hold 4.424 PB"));
         assert_eq!(found[0].remedy, "use 32 or 35 nodes, or build a second pool");
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn numbers_that_hold_more_than_all_below_are_well() {
         for count in [4, 8, 16, 32, 56, 484] {
-            let found = of(PlanFindingKind::LayoutWorse, |site| site.groups[0].count = count);
+            let found = findings_after(PlanFindingKind::LayoutWorse, |site| site.groups[0].count = count);
             let reported = found.iter().map(|finding| &finding.claim).collect::<Vec<_>>();
             assert_eq!(reported.is_empty(), count != 484, "{count}: {reported:?}");
         }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn stated_sets_are_the_sites_own_affair() {
-        let found = of(PlanFindingKind::LayoutWorse, |site| {
+        let found = findings_after(PlanFindingKind::LayoutWorse, |site| {
             site.groups[0].count = 34;
             site.engine.protection = Protection::Sets { set_drives: Some(12), parity: None };
         });

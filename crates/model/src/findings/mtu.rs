@@ -72,14 +72,14 @@ fn evidence(plane: &Plane) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn clients_that_differ_overlays_without_room_and_planes_that_differ_are_told() {
-        let clients = of(PlanFindingKind::MtuMismatch, |site| site.clients.mtu_bytes = 1500);
+        let clients = findings_after(PlanFindingKind::MtuMismatch, |site| site.clients.mtu_bytes = 1500);
         assert_eq!(clients[0].severity, Severity::Note, "{clients:?}");
-        let overlay = of(PlanFindingKind::MtuMismatch, |site| {
+        let overlay = findings_after(PlanFindingKind::MtuMismatch, |site| {
             let private = site.planes.private.as_mut().unwrap();
             private.mtu_bytes = 1500;
             private.encapsulation = Encapsulation::Vxlan;
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn the_same_size_everywhere_is_well() {
-        assert!(of(PlanFindingKind::MtuMismatch, |_| ()).is_empty());
-        let undescribed = of(PlanFindingKind::MtuMismatch, |site| {
+        assert!(findings_after(PlanFindingKind::MtuMismatch, |_| ()).is_empty());
+        let undescribed = findings_after(PlanFindingKind::MtuMismatch, |site| {
             site.clients.count = 0;
             site.clients.mtu_bytes = 1500;
         });

@@ -53,13 +53,13 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn both_ways_of_not_matching_are_told() {
         for (drive_bytes_per_s, wide) in [(5e9, "the drives of a node"), (0.5e9, "the public link of a node")] {
-            let found = of(PlanFindingKind::NicAgainstDrives, |site| {
+            let found = findings_after(PlanFindingKind::NicAgainstDrives, |site| {
                 site.groups[0].drives[0].read_bytes_per_s = drive_bytes_per_s;
             });
             assert!(found[0].claim.starts_with(wide), "{found:?}");
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn what_is_within_a_factor_of_two_matches() {
-        let found = of(PlanFindingKind::NicAgainstDrives, |site| site.groups[0].drives[0].read_bytes_per_s = 3e9);
+        let found =
+            findings_after(PlanFindingKind::NicAgainstDrives, |site| site.groups[0].drives[0].read_bytes_per_s = 3e9);
         assert!(found.is_empty(), "{found:?}");
     }
 }

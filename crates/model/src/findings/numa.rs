@@ -38,12 +38,12 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn drives_on_the_other_socket_than_every_nic_are_named() {
-        let found = of(PlanFindingKind::Numa, |site| {
+        let found = findings_after(PlanFindingKind::Numa, |site| {
             site.groups[0].drives[0].numa_node = Some(1);
             site.groups[0].nics[0].numa_node = Some(0);
             site.groups[0].nics[1].numa_node = Some(0);
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_nic_on_each_socket_or_one_that_may_be_anywhere_is_well() {
         for nodes in [[Some(0), Some(1)], [Some(0), None]] {
-            let found = of(PlanFindingKind::Numa, |site| {
+            let found = findings_after(PlanFindingKind::Numa, |site| {
                 site.groups[0].drives[0].numa_node = Some(1);
                 site.groups[0].nics[0].numa_node = nodes[0];
                 site.groups[0].nics[1].numa_node = nodes[1];

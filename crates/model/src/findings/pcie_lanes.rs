@@ -41,12 +41,12 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn twenty_drives_and_two_cards_do_not_fit_one_socket() {
-        let found = of(PlanFindingKind::PcieLanes, |site| {
+        let found = findings_after(PlanFindingKind::PcieLanes, |site| {
             site.groups[0].sockets = 1;
             site.groups[0].drives[0].count = 20;
         });
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn two_sockets_have_enough() {
-        let found = of(PlanFindingKind::PcieLanes, |site| site.groups[0].drives[0].count = 20);
+        let found = findings_after(PlanFindingKind::PcieLanes, |site| site.groups[0].drives[0].count = 20);
         assert!(found.is_empty(), "{found:?}");
     }
 }

@@ -7,7 +7,7 @@ use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};
 
 use super::{Case, finding};
-use crate::layout::tolerance::{quorum, racks_survived_in_turn, tolerances};
+use crate::layout::failure_tolerance::{quorum, racks_survived_in_turn, tolerances};
 use crate::layout::{GeometryKind, pools};
 
 pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
@@ -52,12 +52,12 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn a_rack_that_stops_writes_is_told_with_the_order_that_would_not() {
-        let found = of(PlanFindingKind::Racks, |site| {
+        let found = findings_after(PlanFindingKind::Racks, |site| {
             site.groups[0].count = 56;
             site.groups[0].racks = 7;
         });
@@ -67,20 +67,20 @@ mod tests {
 
     #[test]
     fn too_few_racks_are_told_with_how_many_it_takes() {
-        let found = of(PlanFindingKind::Racks, |site| site.groups[0].racks = 2);
+        let found = findings_after(PlanFindingKind::Racks, |site| site.groups[0].racks = 2);
         assert!(found[0].remedy.starts_with("spread nodes over 4 racks"), "{found:?}");
     }
 
     #[test]
-    fn uneven_racks_are_told() {
-        let found = of(PlanFindingKind::Racks, |site| site.groups[0].racks = 5);
+    fn uneven_racks_are_reported() {
+        let found = findings_after(PlanFindingKind::Racks, |site| site.groups[0].racks = 5);
         assert!(found.iter().any(|finding| finding.evidence.starts_with("3 nodes in the emptiest, 4")), "{found:?}");
     }
 
     #[test]
     fn racks_that_may_fail_and_a_single_rack_are_not_spoken_of() {
         for racks in [1, 4, 8, 16] {
-            let found = of(PlanFindingKind::Racks, |site| site.groups[0].racks = racks);
+            let found = findings_after(PlanFindingKind::Racks, |site| site.groups[0].racks = racks);
             assert!(found.is_empty(), "{racks}: {found:?}");
         }
     }

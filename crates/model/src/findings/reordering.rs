@@ -41,7 +41,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
@@ -51,7 +51,7 @@ mod tests {
             (BondMode::Lacp, TransmitHash::Layer34, Severity::Note),
             (BondMode::BalanceXor, TransmitHash::Encap34, Severity::Note),
         ] {
-            let found = of(PlanFindingKind::Reordering, |site| {
+            let found = findings_after(PlanFindingKind::Reordering, |site| {
                 for bond in &mut site.groups[0].bonds {
                     (bond.mode, bond.transmit_hash) = (mode, hash);
                 }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn hashes_without_ports_and_single_members_keep_order() {
         for (mode, hash) in [(BondMode::Lacp, TransmitHash::Layer23), (BondMode::ActiveBackup, TransmitHash::Layer34)] {
-            let found = of(PlanFindingKind::Reordering, |site| {
+            let found = findings_after(PlanFindingKind::Reordering, |site| {
                 for bond in &mut site.groups[0].bonds {
                     (bond.mode, bond.transmit_hash) = (mode, hash);
                 }

@@ -9,8 +9,8 @@ use super::{Case, finding};
 use crate::bond::nics_of;
 use crate::ceilings::limits;
 use crate::layout::{Geometries, geometries};
-use crate::names::work_name;
 use crate::traffic::traffic;
+use crate::work_names::work_name;
 
 /// A ceiling that a link of its own raises by less is as it was.
 const RAISED: f64 = 1.005;
@@ -49,8 +49,8 @@ fn twice(case: &Case, geometries: &Geometries) -> Option<String> {
     [(true, "read leaves", "to"), (false, "written enters", "from")].into_iter().find_map(|(reads, what, way)| {
         let work = Work { object_bytes, read_share: f64::from(u8::from(reads)) };
         let node = *traffic(case.site, geometries, &work).nodes.get(place)?;
-        let of = |flow: crate::traffic::NodeFlow| if reads { flow.egress } else { flow.ingress };
-        let (clients, among) = (of(node.client), of(node.among_nodes()));
+        let bytes_one_way = |flow: crate::traffic::NodeFlow| if reads { flow.egress } else { flow.ingress };
+        let (clients, among) = (bytes_one_way(node.client), bytes_one_way(node.among_nodes()));
         let meet = among > 0.0 && (clients > 0.0 || !case.site.has_clients_on_nodes());
         meet.then(|| {
             format!(
@@ -65,9 +65,10 @@ fn twice(case: &Case, geometries: &Geometries) -> Option<String> {
 /// What a link for traffic among nodes would bring, as fast as the one that is shared.
 fn gains(case: &Case, geometries: &Geometries) -> Vec<String> {
     let parted = parted(case.site);
-    let of = |site: &Site, work: &Work| limits(site, geometries, work).first().map(|limit| limit.limit_bytes_per_s);
+    let lowest_limit =
+        |site: &Site, work: &Work| limits(site, geometries, work).first().map(|limit| limit.limit_bytes_per_s);
     let reported = |work: &linerate_record::plan::WorkPlan| {
-        let (now, then) = (of(case.site, &work.work)?, of(&parted, &work.work)?);
+        let (now, then) = (lowest_limit(case.site, &work.work)?, lowest_limit(&parted, &work.work)?);
         let gain =
             || format!("{} up to {} instead of {}", work_name(&work.work), bytes_per_s_iec(then), bytes_per_s_iec(now));
         (then > RAISED * now).then(gain)
@@ -97,19 +98,20 @@ fn parted(site: &Site) -> Site {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     #[test]
     fn one_plane_and_two_planes_on_one_link_are_shared() {
-        let absent = of(PlanFindingKind::SharedPlane, |site| site.planes.private = None);
+        let absent = findings_after(PlanFindingKind::SharedPlane, |site| site.planes.private = None);
         assert!(absent[0].evidence.contains("leaves a node 1.94 times"), "{absent:?}");
-        let same = of(PlanFindingKind::SharedPlane, |site| site.planes.private = Some(site.planes.public.clone()));
+        let same =
+            findings_after(PlanFindingKind::SharedPlane, |site| site.planes.private = Some(site.planes.public.clone()));
         assert_eq!(same, absent);
     }
 
     #[test]
     fn planes_of_their_own_are_not() {
-        assert!(of(PlanFindingKind::SharedPlane, |_| ()).is_empty());
+        assert!(findings_after(PlanFindingKind::SharedPlane, |_| ()).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::units::{bytes_iec, count};
 
 use super::{Case, finding, lowest};
-use crate::names::work_name;
+use crate::work_names::work_name;
 
 /// Requests per second of a core above which processors may bind before any byte does: MinIO took 0.24 ms of a core for
 /// a GET of 4 KiB and 0.53 ms for a PUT on the machine of `runs/bench-2026-11-20`, one node with one drive. Where nodes
@@ -42,15 +42,16 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     /// 16 nodes of 64 cores: 1,000 requests per second of each are 1.02 million, at 4 KiB 3.9 GiB/s, which two ports of
     /// 100 Gb/s a node exceed many times; drives allow 16 × 12 × 800,000 operations.
     #[test]
     fn millions_of_requests_are_told_and_megabytes_are_not() {
-        let reported =
-            |object_bytes: u64| of(PlanFindingKind::SmallObjects, |site| site.data.object_bytes = object_bytes);
+        let reported = |object_bytes: u64| {
+            findings_after(PlanFindingKind::SmallObjects, |site| site.data.object_bytes = object_bytes)
+        };
         let small = reported(4 << 10);
         assert!(!small.is_empty() && small[0].claim.starts_with("GET of 4.00 KiB"), "{small:?}");
         assert_eq!(reported(1 << 20), []);

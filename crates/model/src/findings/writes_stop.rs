@@ -9,7 +9,7 @@ use linerate_record::site::{Product, Site, copies_name};
 
 use super::{Case, finding};
 use crate::layout::alternatives::alternatives;
-use crate::layout::tolerance::{tolerances, tolerated};
+use crate::layout::failure_tolerance::{tolerances, tolerated};
 use crate::layout::{Pool, pools};
 
 const SOURCE: &str =
@@ -76,11 +76,11 @@ fn remedy(site: &Site, pool: &Pool) -> String {
 mod tests {
     use linerate_record::site::Protection;
 
-    use super::super::tests::of;
+    use super::super::tests::findings_after;
     use super::*;
 
     fn findings_of(product: Product, protection: Protection, nodes: u32, drives: u32) -> Vec<(Severity, String)> {
-        let found = of(PlanFindingKind::WritesStop, |site| {
+        let found = findings_after(PlanFindingKind::WritesStop, |site| {
             site.engine.product = product;
             site.engine.protection = protection;
             site.groups[0].count = nodes;
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_remedy_is_a_layout_of_the_same_nodes_where_there_is_one() {
-        let found = of(PlanFindingKind::WritesStop, |site| {
+        let found = findings_after(PlanFindingKind::WritesStop, |site| {
             site.groups[0].count = 4;
             site.groups[0].racks = 1;
             site.engine.protection = Protection::Sets { set_drives: None, parity: Some(1) };

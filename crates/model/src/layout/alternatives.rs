@@ -8,8 +8,8 @@
 use linerate_record::plan::LayoutChoice;
 use linerate_record::site::{Product, Site};
 
+use super::failure_tolerance::tolerances;
 use super::minio::{default_parity, set_sizes};
-use super::tolerance::tolerances;
 use super::{Geometry, GeometryKind, Pool};
 
 /// As many as a reader looks at.

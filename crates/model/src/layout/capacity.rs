@@ -107,7 +107,7 @@ pub fn inline_bytes(engine: &Engine, pools: &[Pool]) -> u64 {
 pub fn inline_object_bytes(engine: &Engine, geometry: &Geometry) -> u64 {
     let data = u64::from(geometry.data);
     match engine.product {
-        Product::Minio | Product::Rustfs => inline_of(data, inline_shard_bytes(engine, data)),
+        Product::Minio | Product::Rustfs => largest_inline(data, inline_shard_bytes(engine, data)),
         Product::Garage => GARAGE_INLINE_BYTES - 1,
         Product::CephRgw => 0,
     }
@@ -124,7 +124,7 @@ fn inline_shard_bytes(engine: &Engine, data: u64) -> u64 {
 
 /// The largest object whose shard is not above the threshold: whole blocks, each cut into shards that are rounded up,
 /// and what is left (`ShardFileSize` of `cmd/erasure-coding.go`).
-fn inline_of(data: u64, most: u64) -> u64 {
+fn largest_inline(data: u64, most: u64) -> u64 {
     let shard = BLOCK_BYTES.div_ceil(data.max(1));
     (most / shard) * BLOCK_BYTES + (most % shard) * data
 }
@@ -141,7 +141,7 @@ mod tests {
     fn the_largest_inline_object_has_a_shard_at_the_threshold_and_one_byte_more_has_a_larger() {
         for data in 1..=16 {
             for most in [128 << 10, 16 << 10, (256 << 10) / data] {
-                let object = inline_of(data, most);
+                let object = largest_inline(data, most);
                 assert!(shard_file_bytes(object, data) <= most, "{data} data shards of at most {most} bytes");
                 assert!(shard_file_bytes(object + 1, data) > most, "{data} data shards of at most {most} bytes");
             }

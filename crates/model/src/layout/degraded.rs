@@ -2,7 +2,7 @@
 
 use linerate_record::site::Product;
 
-use super::tolerance::{Quorum, quorum};
+use super::failure_tolerance::{Quorum, quorum};
 use super::{Geometry, GeometryKind};
 
 /// What changes while nodes are down, as factors on what a whole site asks of a node.

@@ -56,7 +56,7 @@ pub fn default_parity(set_drives: u32) -> u32 {
 
 /// The node, counted from 0, of an endpoint of a pool, counted from 0.
 #[must_use]
-pub fn node_of(endpoint: u64, nodes: u32) -> u32 {
+pub fn node_for_endpoint(endpoint: u64, nodes: u32) -> u32 {
     u32::try_from(endpoint % u64::from(nodes.max(1))).unwrap_or(0)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn distinct_sets(nodes: u32, set_drives: u32, sets: u32) -> impl Iter
     let period = nodes / gcd(nodes, set_drives);
     (0..u64::from(period.min(sets))).map(move |set| {
         let first = set * u64::from(set_drives);
-        (first..first + u64::from(set_drives)).map(|endpoint| node_of(endpoint, nodes)).collect()
+        (first..first + u64::from(set_drives)).map(|endpoint| node_for_endpoint(endpoint, nodes)).collect()
     })
 }
 

@@ -116,10 +116,11 @@ pub fn footprint(engine: &Engine, geometry: &Geometry, object_bytes: u64, reads:
     if reads {
         foot.response_bytes += 1.0;
         let files = shards_read(engine, geometry, inline);
-        let asked = if product == Product::Garage { 1.0 } else { n };
-        foot.moved_bytes = (files * file.bytes + asked * METADATA_BYTES) * per_byte;
-        foot.drive_read_bytes = (files * file.drive_bytes + asked * file.metadata_reads * DRIVE_BLOCK_BYTES) * per_byte;
-        foot.drive_read_ops = (files * file.accesses + asked * file.metadata_reads) * per_byte;
+        let requested = if product == Product::Garage { 1.0 } else { n };
+        foot.moved_bytes = (files * file.bytes + requested * METADATA_BYTES) * per_byte;
+        foot.drive_read_bytes =
+            (files * file.drive_bytes + requested * file.metadata_reads * DRIVE_BLOCK_BYTES) * per_byte;
+        foot.drive_read_ops = (files * file.accesses + requested * file.metadata_reads) * per_byte;
     } else {
         foot.request_bytes += 1.0;
         foot.moved_bytes = n * (file.bytes + METADATA_BYTES) * per_byte;

@@ -2,7 +2,7 @@
 
 use linerate_record::site::Site;
 
-use super::{Geometry, LayoutError, Pool, racks_of};
+use super::{Geometry, LayoutError, Pool, nodes_per_rack};
 
 /// One pool over all groups.
 pub(super) fn pool(site: &Site, groups: Vec<usize>, geometry: Geometry) -> Result<Pool, LayoutError> {
@@ -13,12 +13,12 @@ pub(super) fn pool(site: &Site, groups: Vec<usize>, geometry: Geometry) -> Resul
     if nodes < geometry.shards {
         return Err(LayoutError::TooFewNodes { shards: geometry.shards, nodes });
     }
-    let of = |place: &usize| {
+    let drives_at = |place: &usize| {
         let group = &site.groups[*place];
         u64::from(group.count) * u64::from(group.drives_per_node())
     };
-    let drives = groups.iter().map(of).sum();
-    let racks = shared_racks(groups.iter().map(|&place| racks_of(&site.groups[place])));
+    let drives = groups.iter().map(drives_at).sum();
+    let racks = shared_racks(groups.iter().map(|&place| nodes_per_rack(&site.groups[place])));
     Ok(Pool { groups, nodes, drives, racks, geometry })
 }
 

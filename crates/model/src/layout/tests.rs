@@ -2,9 +2,9 @@ use linerate_record::plan::Tolerance;
 use linerate_record::site::Drives;
 use proptest::prelude::*;
 
-use super::tolerance::{quorum, rack_of, racks_survived_in_turn};
+use super::failure_tolerance::{quorum, rack_for_node, racks_survived_in_turn};
 use super::*;
-use crate::sites::site;
+use crate::test_site::site;
 
 /// What MinIO's own functions returned: see the head of the file.
 const TABLE: &str = include_str!("../../tests/data/minio_sets.csv");
@@ -159,12 +159,15 @@ fn pools_have_the_first_ones_parity_and_the_one_that_takes_the_most_objects_spea
     assert_eq!(pools.iter().map(|pool| pool.geometry.shards).collect::<Vec<_>>(), [16, 9]);
     assert_eq!(pools.iter().map(|pool| pool.geometry.parity).collect::<Vec<_>>(), [4, 4]);
     let geometries = geometries(&site).unwrap();
-    assert_eq!((geometries.of(0).shards, geometries.of(1).shards), (16, 9));
+    assert_eq!((geometries.for_group(0).shards, geometries.for_group(1).shards), (16, 9));
     let plan = layout(&site).unwrap();
     assert_eq!((plan.set_drives, plan.data_shards, plan.sets), (16, 12, 4));
-    let told = |pool: &PoolLayout| (pool.groups.clone(), pool.set_drives, pool.data_shards, pool.sets);
+    let reported = |pool: &PoolLayout| (pool.groups.clone(), pool.set_drives, pool.data_shards, pool.sets);
     let [first, second] = [site.groups[0].name.clone(), "second".to_owned()];
-    assert_eq!(plan.pools.iter().map(told).collect::<Vec<_>>(), [(vec![first], 16, 12, 4), (vec![second], 9, 5, 4)]);
+    assert_eq!(
+        plan.pools.iter().map(reported).collect::<Vec<_>>(),
+        [(vec![first], 16, 12, 4), (vec![second], 9, 5, 4)]
+    );
     assert!(plan.why.contains("second: 9 is") && plan.why.contains("16 is"), "{}", plan.why);
     // Pools that are alike are told together.
     site.groups[1].count = 16;
@@ -187,7 +190,7 @@ fn alternatives_are_ranked_and_the_chosen_one_is_marked() {
 fn a_node_down_costs_its_sets_more_than_its_share() {
     let site = sets(56, 12);
     let geometry = geometries(&site).unwrap();
-    let geometry = geometry.of(0);
+    let geometry = geometry.for_group(0);
     let one = degraded(Product::Minio, geometry, 56, 1, true).unwrap();
     assert_eq!(one.serving_nodes, 55);
     assert!((one.shard_reads - 14.0 / 13.0).abs() < 1e-12, "{one:?}");
@@ -225,9 +228,9 @@ proptest! {
         let geometry = pool.geometry;
         prop_assert_eq!(geometry.data + geometry.parity, geometry.shards);
         prop_assert_eq!(geometry.sets * geometry.shards, nodes * drives);
-        let endpoints: Vec<u32> = (0..u64::from(nodes * drives)).map(|e| minio::node_of(e, nodes)).collect();
+        let endpoints: Vec<u32> = (0..u64::from(nodes * drives)).map(|e| minio::node_for_endpoint(e, nodes)).collect();
         let of_nodes: Vec<Vec<u32>> = endpoints.chunks(geometry.shards as usize).map(<[u32]>::to_vec).collect();
-        let in_rack = |set: &Vec<u32>| set.iter().map(|&node| rack_of(&pool.racks, node)).collect::<Vec<u32>>();
+        let in_rack = |set: &Vec<u32>| set.iter().map(|&node| rack_for_node(&pool.racks, node)).collect::<Vec<u32>>();
         let of_racks: Vec<Vec<u32>> = of_nodes.iter().map(in_rack).collect();
         let racks = pool.racks.len() as u32;
         let quorum = quorum(Product::Minio, &geometry);
@@ -242,7 +245,7 @@ proptest! {
     fn nodes_of_racks_add_up_and_differ_by_one_at_most(count in 1_u32..500, racks in 1_u32..40) {
         let mut site = sets(count, 1);
         site.groups[0].racks = racks;
-        let of_racks = racks_of(&site.groups[0]);
+        let of_racks = nodes_per_rack(&site.groups[0]);
         prop_assert_eq!(of_racks.iter().sum::<u32>(), count);
         prop_assert!(of_racks.iter().max().unwrap() - of_racks.iter().min().unwrap() <= 1);
     }

@@ -7,7 +7,7 @@ use linerate_record::site::{NodeGroup, Plane, Site};
 
 use crate::bond::{Direction, ports};
 use crate::layout::Geometries;
-use crate::spread::ends::{PEERS_UNKNOWN, of_bond, of_client, of_spines};
+use crate::spread::link_peers::{PEERS_UNKNOWN, of_bond, of_client, of_spines};
 use crate::spread::placement::Placement;
 use crate::spread::{Bundle, spread_of_link};
 use crate::traffic::{NodeTraffic, near, traffic};
@@ -21,7 +21,7 @@ const FLOWS_MAX: u32 = 1024;
 /// where nodes are the clients, both go both ways. What nothing of it crosses has nothing to spread.
 pub(super) fn of_work(site: &Site, geometries: &Geometries, all: &[Spread], work: &Work) -> Vec<Spread> {
     let traffic = traffic(site, geometries, work);
-    let any = |of: &dyn Fn(&NodeTraffic) -> f64| traffic.of_any_node().any(|node| of(node) > 0.0);
+    let any = |extract: &dyn Fn(&NodeTraffic) -> f64| traffic.of_any_node().any(|node| extract(node) > 0.0);
     let is_crossed = |resource: Resource| match resource {
         Resource::PublicEgress => any(&|node| node.on_public_link(site).egress),
         Resource::PublicIngress => any(&|node| node.on_public_link(site).ingress),
@@ -162,16 +162,16 @@ mod tests {
 
     use super::*;
     use crate::layout::geometries;
-    use crate::sites;
+    use crate::test_site;
 
-    fn of(site: &Site, read_share: f64) -> Vec<Spread> {
+    fn spreads_for(site: &Site, read_share: f64) -> Vec<Spread> {
         let work = Work { object_bytes: 64 << 20, read_share };
         let geometries = geometries(site).unwrap();
         of_work(site, &geometries, &spreads(site, &geometries, 7), &work)
     }
 
     fn bonded() -> Site {
-        let mut site = sites::site();
+        let mut site = test_site::site();
         for group in &mut site.groups {
             for nic in &mut group.nics {
                 nic.ports = 2;
@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn reads_are_told_of_what_goes_out_to_clients_and_writes_of_what_comes_in() {
         let site = bonded();
-        let (reads, writes) = (of(&site, 1.0), of(&site, 0.0));
+        let (reads, writes) = (spreads_for(&site, 1.0), spreads_for(&site, 0.0));
         assert!(find(&reads, Resource::PublicEgress).is_some() && find(&reads, Resource::PublicIngress).is_none());
         assert!(find(&writes, Resource::PublicIngress).is_some() && find(&writes, Resource::PublicEgress).is_none());
-        assert_eq!(of(&site, 1.0), reads, "the same seed, another answer");
+        assert_eq!(spreads_for(&site, 1.0), reads, "the same seed, another answer");
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             for group in &mut site.groups {
                 group.bonds.iter_mut().for_each(|bond| bond.transmit_hash = hash);
             }
-            let spread = find(&of(&site, 1.0), Resource::PublicEgress).cloned().unwrap();
+            let spread = find(&spreads_for(&site, 1.0), Resource::PublicEgress).cloned().unwrap();
             assert_eq!((spread.members, spread.share_p50), (2, share), "{hash:?}: {spread:?}");
             assert_eq!(spread.flows_to_fill.is_some(), share == 1.0, "{hash:?}: {spread:?}");
         }
@@ -213,7 +213,7 @@ mod tests {
     fn more_nodes_than_flows_are_told_too() {
         let mut site = bonded();
         site.groups[0].count = 4096;
-        let spread = find(&of(&site, 1.0), Resource::PrivateEgress).cloned().unwrap();
+        let spread = find(&spreads_for(&site, 1.0), Resource::PrivateEgress).cloned().unwrap();
         assert_eq!(spread.flows, FLOWS_MAX);
     }
 
@@ -225,7 +225,7 @@ mod tests {
         }
         site.clients.ports = 1;
         site.fabric.spines = 0;
-        assert_eq!(of(&site, 0.5), []);
+        assert_eq!(spreads_for(&site, 0.5), []);
     }
 
     /// The lowest ceiling of GET and what it takes of the knee, with bonds of two ports of 10 Gb/s and one plane.
@@ -235,8 +235,9 @@ mod tests {
         site.entry = Entry::Bgp { policy: linerate_record::site::TrafficPolicy::Local };
         site.groups[0].nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = 10e9);
         change(&mut site);
-        let asked = crate::plan::PlanRequest { need: "get=10GB/s".parse().ok(), ..crate::plan::PlanRequest::default() };
-        let plan = crate::plan::plan(&site, &asked).unwrap();
+        let requested =
+            crate::plan::PlanRequest { need: "get=10GB/s".parse().ok(), ..crate::plan::PlanRequest::default() };
+        let plan = crate::plan::plan(&site, &requested).unwrap();
         let spread = plan.works[0].spread.iter().find(|spread| spread.resource == Resource::PublicEgress);
         let counted = spread.and_then(|spread| spread.counted_members);
         let needed = plan.sizing.and_then(|sizing| sizing.nodes).map(u64::from);

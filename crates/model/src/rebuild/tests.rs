@@ -2,10 +2,10 @@ use linerate_record::site::Protection;
 
 use super::*;
 use crate::layout::{layout, pools};
-use crate::sites::site;
+use crate::test_site::site;
 
 /// Nodes of 10 drives of 10 TB that read 2 GB/s and write 1 GB/s, on links of 100 Gb/s.
-fn of(product: Product, protection: Protection, nodes: u32) -> Site {
+fn site_with(product: Product, protection: Protection, nodes: u32) -> Site {
     let mut site = site();
     (site.engine.product, site.engine.protection) = (product, protection);
     let group = &mut site.groups[0];
@@ -17,7 +17,7 @@ fn of(product: Product, protection: Protection, nodes: u32) -> Site {
     site
 }
 
-fn restorations(site: &Site) -> Vec<Restoring> {
+fn restorations(site: &Site) -> Vec<RecoveryTime> {
     restoring(site, &pools(site).unwrap(), layout(site).unwrap().usable_bytes)
 }
 
@@ -27,7 +27,7 @@ const SETS: Protection = Protection::Sets { set_drives: None, parity: None };
 fn a_replaced_drive_is_written_and_a_replaced_node_is_sent_k_shards_for_each() {
     // 16 nodes: sets of 16, 12+4. A drive: 12 shards come over the link of one node, 12.5 GB/s × goodput g / 12 = 1.04
     // × g GB/s; the drive writes 1 GB/s. Which of them is the bottleneck follows from g = 0.99 at MTU 9000: the drive.
-    let site = of(Product::Minio, SETS, 16);
+    let site = site_with(Product::Minio, SETS, 16);
     let (_, link) = among_nodes(&site, &site.groups[0], Direction::Ingress);
     assert!((0.98..1.0).contains(&(link / 12.5e9)), "{link}");
     let all = restorations(&site);
@@ -53,7 +53,7 @@ fn a_replaced_drive_is_written_and_a_replaced_node_is_sent_k_shards_for_each() {
 fn shards_that_are_lost_together_are_restored_from_one_reading() {
     // 4 nodes: sets of 8 (40 drives), 4+4, two shards a node: 4 shards are read for 2. Six are left, two a node, so
     // that each of three nodes sends 2 × 2 / 6.
-    let site = of(Product::Minio, SETS, 4);
+    let site = site_with(Product::Minio, SETS, 4);
     let node = &restorations(&site)[1];
     assert_eq!(node.rebuild.read_bytes_per_byte, 2.0, "{node:?}");
     let (_, link) = among_nodes(&site, &site.groups[0], Direction::Ingress);
@@ -63,7 +63,7 @@ fn shards_that_are_lost_together_are_restored_from_one_reading() {
 
 #[test]
 fn small_objects_on_disks_are_restored_as_fast_as_disks_seek() {
-    let mut site = of(Product::Minio, SETS, 16);
+    let mut site = site_with(Product::Minio, SETS, 16);
     let disks = &mut site.groups[0].drives[0];
     (disks.read_bytes_per_s, disks.write_bytes_per_s) = (250e6, 250e6);
     (disks.read_iops, disks.write_iops) = (150.0, 150.0);
@@ -91,7 +91,7 @@ fn small_objects_on_disks_are_restored_as_fast_as_disks_seek() {
 
 #[test]
 fn what_is_stored_and_the_stated_share_count() {
-    let mut site = of(Product::Minio, SETS, 16);
+    let mut site = site_with(Product::Minio, SETS, 16);
     // 1.6 PB raw, 1.2 PB usable, 0.3 PB stored: a quarter of each drive.
     site.data.stored_bytes = 300_000_000_000_000;
     site.goals.rebuild_share = Some(0.5);
@@ -104,7 +104,7 @@ fn what_is_stored_and_the_stated_share_count() {
 fn ceph_restores_onto_all_nodes_and_onto_none_where_there_are_as_many_as_shards() {
     let coded = Protection::Erasure { data: 2, parity: 2 };
     // 9 nodes, 8 left: per byte 2 are read and 1 is written, over 80 drives: (2 / 2 + 1 / 1) / 80 ns. Links: 2 / 8 in.
-    let site = of(Product::CephRgw, coded, 9);
+    let site = site_with(Product::CephRgw, coded, 9);
     let (_, link) = among_nodes(&site, &site.groups[0], Direction::Ingress);
     let node = &restorations(&site)[1].rebuild;
     let slowest = (2.0 / 8.0 / link).max(2.0 / 80.0 / 1e9);
@@ -112,7 +112,7 @@ fn ceph_restores_onto_all_nodes_and_onto_none_where_there_are_as_many_as_shards(
     assert_eq!((node.share, node.bottleneck), (0.5, Resource::DriveBandwidth), "{node:?}");
     assert!(node.why.starts_with("restored onto the 8 remaining nodes"), "{node:?}");
     // 4 nodes: three are left for four shards. The node that replaces it takes all, ten drives of 1 GB/s.
-    let node = &restorations(&of(Product::CephRgw, coded, 4))[1].rebuild;
+    let node = &restorations(&site_with(Product::CephRgw, coded, 4))[1].rebuild;
     assert!(node.why.starts_with("no node is left for 1 of 4 shards"), "{node:?}");
     assert!((node.alone_bytes_per_s - 10e9).abs() < 1.0, "{node:?}");
 }
@@ -121,19 +121,19 @@ fn ceph_restores_onto_all_nodes_and_onto_none_where_there_are_as_many_as_shards(
 fn copies_are_read_once_and_what_has_no_other_shards_is_not_restored() {
     let copies = |copies| Protection::Replicas { copies };
     // Ten drives of 1 GB/s are slower than the link's 12.4.
-    let node = &restorations(&of(Product::Garage, copies(3), 3))[1].rebuild;
+    let node = &restorations(&site_with(Product::Garage, copies(3), 3))[1].rebuild;
     assert_eq!((node.read_bytes_per_byte, node.bottleneck), (1.0, Resource::DriveBandwidth), "{node:?}");
     assert!((node.alone_bytes_per_s - 10e9).abs() < 1.0, "{node:?}");
-    assert!(restorations(&of(Product::CephRgw, copies(1), 3)).is_empty());
+    assert!(restorations(&site_with(Product::CephRgw, copies(1), 3)).is_empty());
     // One node: a set of 10, 6+4. A drive is healed from the same node, the node is not.
-    let alone = restorations(&of(Product::Minio, SETS, 1));
-    assert_eq!(alone.iter().map(|restoring| restoring.rebuild.lost).collect::<Vec<_>>(), [FailedPart::Drive]);
+    let alone = restorations(&site_with(Product::Minio, SETS, 1));
+    assert_eq!(alone.iter().map(|restoring| restoring.rebuild.lost).collect::<Vec<_>>(), [FailureScope::Drive]);
     assert_eq!(alone[0].used(Resource::PrivateIngress), 0.0);
 }
 
 /// Ceph of 2+2 on so many nodes of each kind, with drives of so many TB, and so much of what fits stored.
 fn of_kinds(kinds: &[(u32, u64)], stored_share: f64) -> Site {
-    let mut site = of(Product::CephRgw, Protection::Erasure { data: 2, parity: 2 }, 4);
+    let mut site = site_with(Product::CephRgw, Protection::Erasure { data: 2, parity: 2 }, 4);
     let first = site.groups[0].clone();
     site.groups = kinds
         .iter()

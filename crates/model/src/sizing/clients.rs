@@ -70,8 +70,8 @@ fn least(too_few: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sites::site;
     use crate::sizing::sizing;
+    use crate::test_site::site;
 
     #[test]
     fn clients_that_are_too_few_are_told_with_how_many_it_takes() {

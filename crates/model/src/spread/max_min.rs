@@ -39,14 +39,14 @@ impl Ord for Event {
 
 /// A link that fills.
 #[derive(Clone, Copy, Debug, Default)]
-struct Filling {
+struct FillingLink {
     /// What flows that have stopped leave of it.
     left: f64,
     /// Flows that still rise.
     rising: u32,
 }
 
-impl Filling {
+impl FillingLink {
     /// The level of all rising flows at which it is full.
     fn full_at(self) -> f64 {
         (self.left / f64::from(self.rising)).max(0.0)
@@ -56,7 +56,7 @@ impl Filling {
 /// The state of filling.
 struct State<'a> {
     flows: &'a [Flow],
-    links: Vec<Filling>,
+    links: Vec<FillingLink>,
     rates: Vec<f64>,
     stopped: Vec<bool>,
 }
@@ -107,7 +107,7 @@ fn members(links: usize, flows: &[Flow]) -> (Vec<u32>, Vec<u32>) {
 #[must_use]
 pub fn max_min(links: &[f64], flows: &[Flow]) -> Vec<f64> {
     let (starts, over) = members(links.len(), flows);
-    let filling = |place: usize| Filling { left: links[place], rising: starts[place + 1] - starts[place] };
+    let filling = |place: usize| FillingLink { left: links[place], rising: starts[place + 1] - starts[place] };
     let mut state = State {
         flows,
         links: (0..links.len()).map(filling).collect(),
@@ -237,7 +237,7 @@ mod tests {
         fn the_order_of_flows_does_not_matter((links, flows) in networks(), seed: u64) {
             let rates = max_min(&links, &flows);
             let mut order: Vec<usize> = (0..flows.len()).collect();
-            order.sort_by_key(|&place| crate::chance::mixed(seed ^ place as u64));
+            order.sort_by_key(|&place| crate::rng::mixed(seed ^ place as u64));
             let shuffled: Vec<Flow> = order.iter().map(|&place| flows[place].clone()).collect();
             for (rate, &place) in max_min(&links, &shuffled).iter().zip(&order) {
                 prop_assert!(close(*rate, rates[place]), "{rate} and {}", rates[place]);

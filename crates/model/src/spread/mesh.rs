@@ -1,6 +1,6 @@
 //! Flows between many nodes, with a bundle at both ends of each.
 
-use crate::chance::{Dice, mixed};
+use crate::rng::{SeededRng, mixed};
 use crate::spread::max_min::{Flow, max_min};
 use crate::spread::{Shares, quantiles};
 
@@ -23,9 +23,9 @@ impl MeshSide {
     }
 
     /// The member that a flow of a node with a far node takes.
-    fn member(&self, node: u32, far: u32, salt: u64, dice: &mut Dice) -> u32 {
+    fn member(&self, node: u32, far: u32, salt: u64, rng: &mut SeededRng) -> u32 {
         let pair = mixed(salt ^ (u64::from(node) << 32 | u64::from(far)));
-        let member = if self.pairs_share { Dice::new(pair).below(self.members) } else { dice.below(self.members) };
+        let member = if self.pairs_share { SeededRng::new(pair).below(self.members) } else { rng.below(self.members) };
         node * self.members + member
     }
 }
@@ -47,7 +47,7 @@ pub struct Mesh {
 /// carry, over `rounds` placements.
 #[must_use]
 pub fn mesh_shares(mesh: &Mesh, seed: u64, rounds: u32) -> Shares {
-    let mut dice = Dice::new(seed);
+    let mut rng = SeededRng::new(seed);
     let (from, to) = (&mesh.from, &mesh.to);
     let all = from.bytes_per_s().min(to.bytes_per_s());
     if all <= 0.0 {
@@ -57,12 +57,12 @@ pub fn mesh_shares(mesh: &Mesh, seed: u64, rounds: u32) -> Shares {
     let mut links = vec![from.member_bytes_per_s; sending as usize];
     links.resize((sending + to.nodes * to.members) as usize, to.member_bytes_per_s);
     let round = |_| {
-        let salt = dice.bits();
+        let salt = rng.bits();
         let flows: Vec<Flow> = (0..mesh.flows)
             .map(|flow| {
-                let (sender, receiver) = (flow % from.nodes, dice.below(to.nodes));
-                let sends = from.member(sender, receiver, salt, &mut dice);
-                let receives = sending + to.member(receiver, sender, !salt, &mut dice);
+                let (sender, receiver) = (flow % from.nodes, rng.below(to.nodes));
+                let sends = from.member(sender, receiver, salt, &mut rng);
+                let receives = sending + to.member(receiver, sender, !salt, &mut rng);
                 Flow { links: vec![sends, receives], cap: mesh.flow_bytes_per_s }
             })
             .collect();

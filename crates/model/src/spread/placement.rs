@@ -4,7 +4,7 @@ use linerate_record::site::{Bond, BondMode, Encapsulation, IpVersion, Kernel, Pl
 
 use crate::bond::hash::{Addresses, Header, Packet, Rules, member, rules};
 use crate::bond::{Direction, MemberChoice, choice};
-use crate::chance::Dice;
+use crate::rng::SeededRng;
 
 /// Where a storage server listens; the other port is the connection's own.
 const SERVICE_PORT: u16 = 9000;
@@ -16,7 +16,7 @@ const WIREGUARD_PORT: u16 = 51_820;
 
 /// How MAC addresses come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Macs {
+pub enum MacAssignment {
     /// As vendors number cards: unrelated to anything.
     Vendor,
     /// From the IP address, as OVN-Kubernetes makes those of its ports (`0a:58` and the IPv4 address).
@@ -31,12 +31,12 @@ pub struct Peers {
     /// Whether they are behind a router, so that frames to and from them all bear the router's MAC address.
     pub routed: bool,
     /// How MAC addresses come about, at both ends.
-    pub macs: Macs,
+    pub macs: MacAssignment,
 }
 
 /// How members are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Choosing {
+pub enum MemberSelection {
     /// One takes everything.
     One,
     /// Packets take turns: all members evenly, whatever the flows.
@@ -70,12 +70,12 @@ pub struct Hashing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
     /// How.
-    pub choosing: Choosing,
+    pub choosing: MemberSelection,
     /// Why, in one sentence without a full stop.
     pub why: &'static str,
 }
 
-impl Choosing {
+impl MemberSelection {
     /// Peers whose flows stay together, 0 where that does not matter.
     #[must_use]
     pub const fn peers(&self) -> u32 {
@@ -104,7 +104,7 @@ impl Choosing {
     }
 }
 
-const fn placement(choosing: Choosing, why: &'static str) -> Placement {
+const fn placement(choosing: MemberSelection, why: &'static str) -> Placement {
     Placement { choosing, why }
 }
 
@@ -134,7 +134,7 @@ pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) 
     match choice(bond.mode, Direction::Egress) {
         MemberChoice::None => one_member(bond.mode, Direction::Egress),
         MemberChoice::Turns => {
-            placement(Choosing::Turns, "balance-rr sends packets in turn: all members, but out of order")
+            placement(MemberSelection::Turns, "balance-rr sends packets in turn: all members, but out of order")
         }
         MemberChoice::Load => {
             let together = if bond.mode == BondMode::BalanceAlb {
@@ -142,12 +142,15 @@ pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) 
             } else {
                 distinct_flows(policy, plane.encapsulation, peers)
             };
-            placement(Choosing::Dealt(together), "the driver distributes destinations over members by their load")
+            placement(
+                MemberSelection::Dealt(together),
+                "the driver distributes destinations over members by their load",
+            )
         }
         MemberChoice::TransmitHash | MemberChoice::SwitchHash => {
             let Plane { encapsulation, ip, .. } = *plane;
             let hashing = Hashing { policy, kernel, encapsulation, ip, peers };
-            placement(Choosing::Hashed(hashing), why_hashed(&hashing))
+            placement(MemberSelection::Hashed(hashing), why_hashed(&hashing))
         }
     }
 }
@@ -158,11 +161,11 @@ pub fn ingress(bond: &Bond, plane: &Plane, peers: Peers) -> Placement {
     match choice(bond.mode, Direction::Ingress) {
         MemberChoice::None => one_member(bond.mode, Direction::Ingress),
         MemberChoice::Load if peers.routed || plane.ip == IpVersion::V6 => placement(
-            Choosing::One,
+            MemberSelection::One,
             "balance-alb balances received traffic by ARP: not IPv6, and not traffic from a router",
         ),
         MemberChoice::Load => placement(
-            Choosing::Dealt(Some(peers.count)),
+            MemberSelection::Dealt(Some(peers.count)),
             "balance-alb answers ARP with each member in turn, so that each peer has one",
         ),
         _ => switched(bond.switch_hash, plane, peers),
@@ -176,20 +179,22 @@ pub fn ingress(bond: &Bond, plane: &Plane, peers: Peers) -> Placement {
 pub fn switched(hash: SwitchHash, plane: &Plane, peers: Peers) -> Placement {
     match hash {
         SwitchHash::L2 if peers.routed => placement(
-            Choosing::One,
+            MemberSelection::One,
             "the switch hashes MAC addresses, and all traffic has the router's: one member, always",
         ),
         SwitchHash::L2 => {
-            placement(Choosing::PerPeer(peers.count), "the switch hashes MAC addresses: each peer one member")
+            placement(MemberSelection::PerPeer(peers.count), "the switch hashes MAC addresses: each peer one member")
         }
         SwitchHash::L3 => {
-            placement(Choosing::PerPeer(peers.count), "the switch hashes IP addresses: each peer one member")
+            placement(MemberSelection::PerPeer(peers.count), "the switch hashes IP addresses: each peer one member")
         }
         SwitchHash::L4 if !has_ports_outside(plane.encapsulation) => placement(
-            Choosing::PerPeer(peers.count),
+            MemberSelection::PerPeer(peers.count),
             "the switch hashes ports, but all packets of the tunnel have the same: each peer one member",
         ),
-        SwitchHash::L4 => placement(Choosing::PerFlow, "the switch hashes addresses and ports: each flow one member"),
+        SwitchHash::L4 => {
+            placement(MemberSelection::PerFlow, "the switch hashes addresses and ports: each flow one member")
+        }
     }
 }
 
@@ -199,7 +204,7 @@ fn one_member(mode: BondMode, direction: Direction) -> Placement {
         (BondMode::Broadcast, _) => "broadcast sends everything on every member: no more than one's worth",
         _ => "balance-tlb receives on one member",
     };
-    placement(Choosing::One, why)
+    placement(MemberSelection::One, why)
 }
 
 /// One sentence on what a policy makes of this traffic.
@@ -216,7 +221,7 @@ fn why_hashed(hashing: &Hashing) -> &'static str {
         }
         TransmitHash::Layer2 => "layer2 hashes the last bytes of MAC addresses: each peer one member",
         TransmitHash::Layer23 | TransmitHash::Encap23
-            if peers.macs == Macs::FromIp && !peers.routed && ip == IpVersion::V4 =>
+            if peers.macs == MacAssignment::FromIp && !peers.routed && ip == IpVersion::V4 =>
         {
             "MAC addresses made from IP addresses cancel those in layer2+3: peers of one /24 share a member"
         }
@@ -238,7 +243,7 @@ fn why_hashed(hashing: &Hashing) -> &'static str {
 /// Flows being placed one by one, round after round. Peers have them in turn.
 #[derive(Clone, Debug)]
 pub(super) struct Placing {
-    choosing: Choosing,
+    choosing: MemberSelection,
     members: u32,
     /// The next flow of this round.
     next: u32,
@@ -262,64 +267,64 @@ struct Node {
 }
 
 impl Placing {
-    pub(super) const fn new(choosing: Choosing, members: u32) -> Self {
+    pub(super) const fn new(choosing: MemberSelection, members: u32) -> Self {
         Self { choosing, members, next: 0, taken: Vec::new(), node: None, packets: Vec::new() }
     }
 
     /// Forgets all flows.
-    pub(super) fn begin(&mut self, dice: &mut Dice) {
+    pub(super) fn begin(&mut self, rng: &mut SeededRng) {
         self.next = 0;
         self.taken.clear();
         self.packets.clear();
-        if let Choosing::Hashed(hashing) = &self.choosing {
-            self.node = Some(node(hashing, dice));
+        if let MemberSelection::Hashed(hashing) = &self.choosing {
+            self.node = Some(node(hashing, rng));
         }
     }
 
     /// The member of one more flow.
-    pub(super) fn place(&mut self, dice: &mut Dice) -> u32 {
+    pub(super) fn place(&mut self, rng: &mut SeededRng) -> u32 {
         let (flow, members) = (self.next, self.members);
         self.next += 1;
         match self.choosing {
-            Choosing::One => 0,
-            Choosing::Turns | Choosing::Dealt(None) => flow % members,
-            Choosing::Dealt(Some(peers)) => flow % peers.max(1) % members,
-            Choosing::PerFlow => dice.below(members),
-            Choosing::PerPeer(peers) => {
+            MemberSelection::One => 0,
+            MemberSelection::Turns | MemberSelection::Dealt(None) => flow % members,
+            MemberSelection::Dealt(Some(peers)) => flow % peers.max(1) % members,
+            MemberSelection::PerFlow => rng.below(members),
+            MemberSelection::PerPeer(peers) => {
                 let peer = flow % peers.max(1);
                 if peer as usize == self.taken.len() {
-                    self.taken.push(dice.below(members));
+                    self.taken.push(rng.below(members));
                 }
                 self.taken[peer as usize]
             }
-            Choosing::Hashed(hashing) => self.hashed(&hashing, flow, dice),
+            MemberSelection::Hashed(hashing) => self.hashed(&hashing, flow, rng),
         }
     }
 
-    fn hashed(&mut self, hashing: &Hashing, flow: u32, dice: &mut Dice) -> u32 {
-        let node = *self.node.get_or_insert_with(|| node(hashing, dice));
+    fn hashed(&mut self, hashing: &Hashing, flow: u32, rng: &mut SeededRng) -> u32 {
+        let node = *self.node.get_or_insert_with(|| node(hashing, rng));
         let peer = (flow % hashing.peers.count.max(1)) as usize;
         if peer == self.packets.len() {
-            self.packets.push(packet(hashing, &node, peer as u32, dice));
+            self.packets.push(packet(hashing, &node, peer as u32, rng));
         }
         let packet = &mut self.packets[peer];
-        give_flow(packet, hashing, dice);
+        give_flow(packet, hashing, rng);
         member(hashing.policy, node.rules, self.members, packet)
     }
 }
 
 /// Nodes' addresses are neighbours; where they start, and which of them is this node, is random.
-fn node(hashing: &Hashing, dice: &mut Dice) -> Node {
+fn node(hashing: &Hashing, rng: &mut SeededRng) -> Node {
     let count = hashing.peers.count.max(1);
     // Up to 253 of them fit one /24 without its first and last address.
-    let first = (dice.below(250) << 8) + 1 + dice.below(254_u32.saturating_sub(count).max(1));
-    let own = first + dice.below(count + 1);
-    let own_mac = mac(hashing.peers.macs, own, dice);
-    Node { rules: rules(hashing.kernel), first, own, own_mac, router: mac(Macs::Vendor, 0, dice) }
+    let first = (rng.below(250) << 8) + 1 + rng.below(254_u32.saturating_sub(count).max(1));
+    let own = first + rng.below(count + 1);
+    let own_mac = mac(hashing.peers.macs, own, rng);
+    Node { rules: rules(hashing.kernel), first, own, own_mac, router: mac(MacAssignment::Vendor, 0, rng) }
 }
 
 /// A packet from this node to a peer.
-fn packet(hashing: &Hashing, node: &Node, peer: u32, dice: &mut Dice) -> Packet {
+fn packet(hashing: &Hashing, node: &Node, peer: u32, rng: &mut SeededRng) -> Packet {
     let own = node.own;
     let host = node.first + peer + u32::from(node.first + peer >= own);
     let nodes = Header { addresses: addresses(IpVersion::V4, own, host), ports: None };
@@ -329,14 +334,14 @@ fn packet(hashing: &Hashing, node: &Node, peer: u32, dice: &mut Dice) -> Packet 
         Encapsulation::Ipip => (nodes, Some(pods)),
         Encapsulation::Vxlan | Encapsulation::Geneve | Encapsulation::Wireguard => (nodes, None),
     };
-    let peer_mac = mac(hashing.peers.macs, host, dice);
+    let peer_mac = mac(hashing.peers.macs, host, rng);
     let destination_mac = if hashing.peers.routed { node.router } else { peer_mac };
     Packet { source_mac: node.own_mac, destination_mac, vlan: None, outer, inner, socket_hash: None }
 }
 
 /// Ports of another flow, and the hash of its socket.
-fn give_flow(packet: &mut Packet, hashing: &Hashing, dice: &mut Dice) {
-    let random = dice.bits();
+fn give_flow(packet: &mut Packet, hashing: &Hashing, rng: &mut SeededRng) {
+    let random = rng.bits();
     let range = u64::from(LOCAL_PORTS.1 - LOCAL_PORTS.0);
     let local = LOCAL_PORTS.0 + (random % range) as u16;
     let connection = [SERVICE_PORT, local & !1];
@@ -349,12 +354,12 @@ fn give_flow(packet: &mut Packet, hashing: &Hashing, dice: &mut Dice) {
     packet.socket_hash = Some((random >> 32) as u32);
 }
 
-fn mac(macs: Macs, host: u32, dice: &mut Dice) -> [u8; 6] {
+fn mac(macs: MacAssignment, host: u32, rng: &mut SeededRng) -> [u8; 6] {
     let [_, b, c, d] = host.to_be_bytes();
-    let [e, f, g, ..] = dice.bits().to_be_bytes();
+    let [e, f, g, ..] = rng.bits().to_be_bytes();
     match macs {
-        Macs::Vendor => [0x02, 0, 0, e, f, g],
-        Macs::FromIp => [0x0a, 0x58, 10, b, c, d],
+        MacAssignment::Vendor => [0x02, 0, 0, e, f, g],
+        MacAssignment::FromIp => [0x0a, 0x58, 10, b, c, d],
     }
 }
 

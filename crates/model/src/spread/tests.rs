@@ -1,6 +1,6 @@
 use linerate_record::site::{Bond, BondMode, Encapsulation, IpVersion, Kernel, Plane, SwitchHash, TransmitHash};
 
-use super::placement::{Choosing, Macs, Peers, egress, ingress, switched};
+use super::placement::{MacAssignment, MemberSelection, Peers, egress, ingress, switched};
 use super::*;
 
 const ROUNDS: u32 = 301;
@@ -15,7 +15,7 @@ fn plane(encapsulation: Encapsulation) -> Plane {
 }
 
 const fn peers(count: u32) -> Peers {
-    Peers { count, routed: false, macs: Macs::Vendor }
+    Peers { count, routed: false, macs: MacAssignment::Vendor }
 }
 
 const fn routed(count: u32) -> Peers {
@@ -23,7 +23,7 @@ const fn routed(count: u32) -> Peers {
 }
 
 const fn from_ip(count: u32) -> Peers {
-    Peers { macs: Macs::FromIp, ..peers(count) }
+    Peers { macs: MacAssignment::FromIp, ..peers(count) }
 }
 
 fn lacp(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers, members: u32, flows: u32) -> Bundle {
@@ -33,7 +33,7 @@ fn lacp(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers, member
 }
 
 fn random(members: u32, flows: u32) -> Bundle {
-    let placement = Placement { choosing: Choosing::PerFlow, why: "at random" };
+    let placement = Placement { choosing: MemberSelection::PerFlow, why: "at random" };
     Bundle { members, flows, flow_cap: FREE, placement }
 }
 
@@ -158,12 +158,12 @@ fn modes_place_as_they_say() {
 
 #[test]
 fn switches_place_by_what_they_hash() {
-    let of = |hash, encapsulation, peers| switched(hash, &plane(encapsulation), peers).choosing;
-    assert_eq!(of(SwitchHash::L2, Encapsulation::None, routed(9)), Choosing::One);
-    assert_eq!(of(SwitchHash::L2, Encapsulation::None, peers(9)), Choosing::PerPeer(9));
-    assert_eq!(of(SwitchHash::L3, Encapsulation::Vxlan, routed(9)), Choosing::PerPeer(9));
-    assert_eq!(of(SwitchHash::L4, Encapsulation::Wireguard, peers(9)), Choosing::PerPeer(9));
-    assert_eq!(of(SwitchHash::L4, Encapsulation::Vxlan, peers(9)), Choosing::PerFlow);
+    let choosing = |hash, encapsulation, peers| switched(hash, &plane(encapsulation), peers).choosing;
+    assert_eq!(choosing(SwitchHash::L2, Encapsulation::None, routed(9)), MemberSelection::One);
+    assert_eq!(choosing(SwitchHash::L2, Encapsulation::None, peers(9)), MemberSelection::PerPeer(9));
+    assert_eq!(choosing(SwitchHash::L3, Encapsulation::Vxlan, routed(9)), MemberSelection::PerPeer(9));
+    assert_eq!(choosing(SwitchHash::L4, Encapsulation::Wireguard, peers(9)), MemberSelection::PerPeer(9));
+    assert_eq!(choosing(SwitchHash::L4, Encapsulation::Vxlan, peers(9)), MemberSelection::PerFlow);
 }
 
 #[test]

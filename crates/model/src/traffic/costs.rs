@@ -2,7 +2,7 @@
 
 use linerate_record::site::Site;
 
-use super::{Strain, placement};
+use super::{FailureLoad, placement};
 use crate::layout::Geometries;
 use crate::layout::objects::{Footprint, footprint, shards_read};
 
@@ -37,7 +37,13 @@ pub(super) struct PoolCost {
 
 impl<'a> Costs<'a> {
     /// `object_bytes` and data shards are not 0.
-    pub(super) fn of(site: &Site, geometries: &'a Geometries, object_bytes: u64, reads: bool, strain: Strain) -> Self {
+    pub(super) fn new(
+        site: &Site,
+        geometries: &'a Geometries,
+        object_bytes: u64,
+        reads: bool,
+        strain: FailureLoad,
+    ) -> Self {
         let mut shares = vec![0.0; geometries.pools().len()];
         for (place, (group, holds)) in site.groups.iter().zip(placement(site)).enumerate() {
             shares[geometries.pool_of(place)] += f64::from(group.count) * holds;

@@ -28,14 +28,14 @@ pub struct Passes {
     /// Compressed by zstd, as Garage does by default.
     pub compressed: f64,
     /// Made, compared or thrown away by clients that run on the node.
-    pub asked: f64,
+    pub requested: f64,
     /// Of what is received and sent: by the node to itself, over no device.
     pub loopback: f64,
 }
 
 /// What one node of a group computes: it has its `place` in the site, and moves what `node` says.
-pub(super) fn passes(asked: &Question, group: usize, node: &NodeTraffic, place: NodeShare) -> Passes {
-    let Question { site, costs, path, reads } = asked;
+pub(super) fn passes(requested: &Question, group: usize, node: &NodeTraffic, place: NodeShare) -> Passes {
+    let Question { site, costs, path, reads } = requested;
     let (reads, own) = (*reads, costs.of_group(group));
     let NodeShare { holds, serves, asks, .. } = place;
     let engine = &site.engine;
@@ -47,7 +47,7 @@ pub(super) fn passes(asked: &Question, group: usize, node: &NodeTraffic, place: 
         received: client_in + inside.ingress,
         sent: client_out + inside.egress,
         forwarded: node.hop.ingress.max(node.hop.egress),
-        asked: asks,
+        requested: asks,
         loopback: path.near * (client_in + client_out),
         ..Passes::default()
     };
@@ -98,7 +98,7 @@ impl Passes {
             crc32c: self.crc32c * factor,
             coded: self.coded * factor,
             compressed: self.compressed * factor,
-            asked: self.asked * factor,
+            requested: self.requested * factor,
             loopback: self.loopback * factor,
         }
     }
@@ -117,7 +117,7 @@ impl Passes {
             crc32c: self.crc32c + other.crc32c,
             coded: self.coded + other.coded,
             compressed: self.compressed + other.compressed,
-            asked: self.asked + other.asked,
+            requested: self.requested + other.requested,
             loopback: self.loopback + other.loopback,
         }
     }

@@ -6,7 +6,7 @@ use linerate_record::site::{Engine, Entry, Product, Site, TrafficPolicy};
 use super::{NodeFlow, NodeTraffic, traffic};
 use crate::layout::objects::{Footprint, footprint};
 use crate::layout::{Geometries, Geometry, GeometryKind};
-use crate::sites;
+use crate::test_site;
 
 const MIB: u64 = 1 << 20;
 
@@ -16,7 +16,7 @@ fn geometry(data: u32, parity: u32) -> Geometry {
 
 /// 64 MiB objects on 16 nodes.
 fn node(change: impl Fn(&mut Site), geometries: impl Into<Geometries>, read_share: f64) -> NodeTraffic {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     change(&mut site);
     traffic(&site, &geometries.into(), &Work { object_bytes: 64 * MIB, read_share }).nodes[0]
 }
@@ -100,7 +100,7 @@ fn one_node_that_takes_every_connection_carries_the_whole_site() {
         (false, Local, 0.0, (1.0, 0.0), (0.0, 0.0), 1.4 * f),
     ];
     for (dsr, policy, read_share, client, hop, sent) in cases {
-        let mut site = sites::site();
+        let mut site = test_site::site();
         site.entry = Entry::L2Announcement { dsr, policy };
         let moved = traffic(&site, &geometry(10, 4).into(), &Work { object_bytes: 64 * MIB, read_share });
         let what = format!("{:?} read {read_share}", site.entry);
@@ -115,7 +115,7 @@ fn one_node_that_takes_every_connection_carries_the_whole_site() {
 
 #[test]
 fn nodes_with_more_capacity_hold_and_send_more() {
-    let mut site = sites::site();
+    let mut site = test_site::site();
     site.groups.push(site.groups[0].clone());
     site.groups[1].name = "large".to_owned();
     site.groups[1].drives[0].capacity_bytes *= 3;
@@ -129,9 +129,9 @@ fn nodes_with_more_capacity_hold_and_send_more() {
 
 #[test]
 fn an_inline_object_is_read_from_every_drive_and_a_large_one_from_k() {
-    let engine = sites::site().engine;
-    let of = |engine: &Engine, bytes| footprint(engine, &geometry(10, 4), bytes, true);
-    let (small, large) = (of(&engine, MIB), of(&engine, 8 * MIB));
+    let engine = test_site::site().engine;
+    let footprint_with = |engine: &Engine, bytes| footprint(engine, &geometry(10, 4), bytes, true);
+    let (small, large) = (footprint_with(&engine, MIB), footprint_with(&engine, 8 * MIB));
     assert!(small.inline && !large.inline);
     assert!((small.moved_bytes - 1.4).abs() < 0.02, "{small:?}");
     assert!((large.moved_bytes - 1.0).abs() < 0.002, "{large:?}");
@@ -139,7 +139,7 @@ fn an_inline_object_is_read_from_every_drive_and_a_large_one_from_k() {
     assert!((per_request(&small, MIB) - 14.0).abs() < 1e-6, "metadata of each drive");
     assert!((per_request(&large, 8 * MIB) - 24.0).abs() < 1e-6, "and a file of each of k");
     let versioned = Engine { versioned: true, ..engine };
-    assert!(!of(&versioned, MIB).inline, "an eighth where versions are kept");
+    assert!(!footprint_with(&versioned, MIB).inline, "an eighth where versions are kept");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Numbers of several distributions that follow from a seed.
 
-use linerate_model::chance::{Dice, mixed};
+use linerate_model::rng::{SeededRng, mixed};
 
 /// A stream of random numbers.
-pub(crate) struct Chance(Dice);
+pub(crate) struct Chance(SeededRng);
 
 impl Chance {
     /// The stream of a seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Chance(Dice::new(mixed(seed)))
+        Chance(SeededRng::new(mixed(seed)))
     }
 
     /// Between 0 and 1.
@@ -32,7 +32,7 @@ impl Chance {
     }
 
     /// One of some things, all being equally likely.
-    pub(crate) fn one_of<T: Copy>(&mut self, things: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, things: &[T]) -> T {
         things[self.0.below(things.len() as u32) as usize]
     }
 }

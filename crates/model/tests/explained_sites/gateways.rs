@@ -26,7 +26,7 @@ pub(crate) struct Rgw {
 /// (ceph.io, "Benchmarking the Ceph Object Gateway", parts 2 and 3, 2025).
 pub(crate) fn rgw_cases() -> [Rgw; 6] {
     let (mib, large) = (GIB / 1024.0, 32 << 20);
-    let of = |name, nodes, (data, parity), (tls, internal_tls), (get, put)| Rgw {
+    let gateway = |name, nodes, (data, parity), (tls, internal_tls), (get, put)| Rgw {
         name,
         nodes,
         data,
@@ -37,14 +37,14 @@ pub(crate) fn rgw_cases() -> [Rgw; 6] {
         get,
         put,
     };
-    let first = of("12 nodes, 2+2, 32 MiB", 12, (2, 2), (true, false), (111.0 * GIB, 65.8 * GIB));
+    let first = gateway("12 nodes, 2+2, 32 MiB", 12, (2, 2), (true, false), (111.0 * GIB, 65.8 * GIB));
     [
         Rgw { object_bytes: large, ..first },
-        of("4 nodes, 2+2", 4, (2, 2), (true, false), (39.0 * GIB, 15.5 * GIB)),
-        of("12 nodes, 2+2", 12, (2, 2), (true, false), (113.0 * GIB, 50.0 * GIB)),
-        of("12 nodes, 8+3, no TLS", 12, (8, 3), (false, false), (96_351.0 * mib, 58_086.0 * mib)),
-        of("12 nodes, 8+3", 12, (8, 3), (true, false), (95_965.0 * mib, 55_651.0 * mib)),
-        of("12 nodes, 8+3, messenger secure", 12, (8, 3), (true, true), (95_671.0 * mib, 52_994.0 * mib)),
+        gateway("4 nodes, 2+2", 4, (2, 2), (true, false), (39.0 * GIB, 15.5 * GIB)),
+        gateway("12 nodes, 2+2", 12, (2, 2), (true, false), (113.0 * GIB, 50.0 * GIB)),
+        gateway("12 nodes, 8+3, no TLS", 12, (8, 3), (false, false), (96_351.0 * mib, 58_086.0 * mib)),
+        gateway("12 nodes, 8+3", 12, (8, 3), (true, false), (95_965.0 * mib, 55_651.0 * mib)),
+        gateway("12 nodes, 8+3, messenger secure", 12, (8, 3), (true, true), (95_671.0 * mib, 52_994.0 * mib)),
     ]
 }
 

@@ -100,9 +100,9 @@ pub(crate) fn plane(link: &str, mtu_bytes: u32) -> Plane {
 
 /// Throughputs of the whole site, in bytes per second.
 pub(crate) fn observed(get: Option<f64>, put: Option<f64>, error_share: f64) -> Observations {
-    let of = |what, rate: Option<f64>| {
+    let observed_figure = |what, rate: Option<f64>| {
         rate.map(|bytes_per_s| Observed { what, bytes_per_s, error_share: None, in_flight: None })
     };
-    let figures = of(Quantity::Get, get).into_iter().chain(of(Quantity::Put, put)).collect();
+    let figures = observed_figure(Quantity::Get, get).into_iter().chain(observed_figure(Quantity::Put, put)).collect();
     Observations { figures, error_share, nodes_alone: false }
 }

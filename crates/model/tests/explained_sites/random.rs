@@ -14,9 +14,9 @@ pub(crate) fn drawn(sites: u64) -> u64 {
 }
 
 /// What `of` says of each seed below `seeds`, in order, on all processors.
-pub(crate) fn each<T: Send>(seeds: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
+pub(crate) fn each<T: Send>(seeds: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let part = |first: u64| (first..seeds).step_by(threads as usize).map(|seed| (seed, of(seed))).collect::<Vec<_>>();
+    let part = |first: u64| (first..seeds).step_by(threads as usize).map(|seed| (seed, run(seed))).collect::<Vec<_>>();
     let mut all: Vec<(u64, T)> = thread::scope(|scope| {
         let part = &part;
         let parts: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
@@ -28,16 +28,16 @@ pub(crate) fn each<T: Send>(seeds: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> 
 
 /// A site with one kind of nodes, of any size and engine.
 pub(crate) fn random_site(chance: &mut Chance) -> Site {
-    let nodes = chance.one_of(&[4, 6, 8, 12, 16, 24, 32, 48, 56, 64]);
-    let speed = chance.one_of(&[10e9, 25e9, 50e9, 100e9, 200e9, 400e9]);
-    let mtu = chance.one_of(&[1500, 9000]);
+    let nodes = chance.pick(&[4, 6, 8, 12, 16, 24, 32, 48, 56, 64]);
+    let speed = chance.pick(&[10e9, 25e9, 50e9, 100e9, 200e9, 400e9]);
+    let mtu = chance.pick(&[1500, 9000]);
     let mut site = site("random", nodes, speed, mtu);
     let group = &mut site.groups[0];
-    group.racks = chance.one_of(&[1, 2, 4]);
-    group.cores = chance.one_of(&[16, 32, 64, 128]);
+    group.racks = chance.pick(&[1, 2, 4]);
+    group.cores = chance.pick(&[16, 32, 64, 128]);
     let read = chance.factor(0.2e9, 14e9);
-    group.drives = vec![drives(chance.one_of(&[4, 8, 12, 24]), read, read * chance.between(0.3, 0.9))];
-    let ports = chance.one_of(&[1, 2, 4]);
+    group.drives = vec![drives(chance.pick(&[4, 8, 12, 24]), read, read * chance.between(0.3, 0.9))];
+    let ports = chance.pick(&[1, 2, 4]);
     group.nics = vec![nic("p0", ports, speed), nic("p1", ports, speed)];
     if ports == 1 || chance.between(0.0, 4.0) < 1.0 {
         group.nics.iter_mut().for_each(|nic| nic.ports = 1);
@@ -60,9 +60,9 @@ pub(crate) fn random_site(chance: &mut Chance) -> Site {
         site.fabric.rack_uplink_bits_per_s = Some(speed * f64::from(nodes) * chance.between(0.3, 2.0));
     }
     if chance.between(0.0, 2.0) < 1.0 {
-        site.clients.count = nodes * chance.one_of(&[1, 2, 4]);
-        site.clients.ports = chance.one_of(&[1, 2]);
-        site.clients.speed_bits_per_s = chance.one_of(&[25e9, 100e9]);
+        site.clients.count = nodes * chance.pick(&[1, 2, 4]);
+        site.clients.ports = chance.pick(&[1, 2]);
+        site.clients.speed_bits_per_s = chance.pick(&[25e9, 100e9]);
     }
     if chance.between(0.0, 4.0) < 1.0 {
         site.entry = Entry::Bgp { policy: TrafficPolicy::Local };
@@ -73,8 +73,8 @@ pub(crate) fn random_site(chance: &mut Chance) -> Site {
 
 fn engine(site: &mut Site, chance: &mut Chance) {
     site.engine.tls = chance.between(0.0, 2.0) < 1.0;
-    site.data.object_bytes = chance.one_of(&[4 << 20, 24 << 20, 64 << 20, 128 << 20]);
-    (site.engine.product, site.engine.protection) = match chance.one_of(&[0, 1, 2, 3, 4, 5]) {
+    site.data.object_bytes = chance.pick(&[4 << 20, 24 << 20, 64 << 20, 128 << 20]);
+    (site.engine.product, site.engine.protection) = match chance.pick(&[0, 1, 2, 3, 4, 5]) {
         0 => (Product::CephRgw, Protection::Erasure { data: 2, parity: 2 }),
         1 => (Product::CephRgw, Protection::Replicas { copies: 3 }),
         2 => (Product::Garage, Protection::Replicas { copies: 3 }),

@@ -2,7 +2,7 @@
 
 /// What a setting relieves, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Relief {
+pub enum RelievedResource {
     /// Links of nodes, and what spreads load over them.
     Links,
     /// Drives and their file systems.

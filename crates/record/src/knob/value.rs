@@ -45,7 +45,7 @@ pub fn same_in(file: &str, one: &str, other: &str) -> bool {
 
 /// What is seen of a setting on a machine, where its value is to be another.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AsRead<'s> {
+pub struct CurrentText<'s> {
     /// What it is now, where that can be read.
     pub now: Option<&'s str>,
     /// What it can be, as in [`super::Setting::choices`].
@@ -59,7 +59,7 @@ pub struct AsRead<'s> {
 ///
 /// # Errors
 /// The reason, with what to give.
-pub fn fits(knob: &Knob, seen: &AsRead<'_>, new: &str) -> Result<(), String> {
+pub fn fits(knob: &Knob, seen: &CurrentText<'_>, new: &str) -> Result<(), String> {
     if seen.now.is_some_and(|now| same(&knob.locator, now, new)) {
         return Ok(());
     }
@@ -136,7 +136,7 @@ fn within(new: &str, text: &str, count: usize, least: i128, most: i128) -> Resul
 
 /// Refuses what is no mask, and one with processors that the machine cannot have: the kernel does not take those
 /// (`lib/bitmap-str.c: bitmap_parse`).
-fn processors(seen: &AsRead<'_>, new: &str) -> Result<(), String> {
+fn processors(seen: &CurrentText<'_>, new: &str) -> Result<(), String> {
     if new.is_empty() || !new.split_whitespace().all(is_mask) {
         return Err(format!("{new:?} is not a mask of processors: give one such as ff"));
     }
@@ -308,7 +308,7 @@ mod tests {
     const SCHEDULER: Domain = Domain::Words(&["none", "mq-deadline", "bfq"]);
 
     /// What is said of a value; nothing where it fits.
-    fn refusal(locator: Locator, takes: Domain, seen: &AsRead<'_>, new: &str) -> String {
+    fn refusal(locator: Locator, takes: Domain, seen: &CurrentText<'_>, new: &str) -> String {
         let knob = Knob { locator, takes, ..KNOB };
         fits(&knob, seen, new).err().unwrap_or_default()
     }
@@ -323,7 +323,7 @@ mod tests {
         default: "",
         summary: "",
         why: "",
-        relief: crate::knob::Relief::Nothing,
+        relief: crate::knob::RelievedResource::Nothing,
         relieves: "",
         risk: "",
         sources: &[],
@@ -370,7 +370,7 @@ mod tests {
             (Domain::Processors, "", "not a mask of processors"),
             (Domain::Processors, " ", "not a mask of processors"),
         ] {
-            let reported = refusal(Locator::Mtu, takes, &AsRead::default(), new);
+            let reported = refusal(Locator::Mtu, takes, &CurrentText::default(), new);
             assert!(reported.contains(why) && reported.is_empty() == why.is_empty(), "{takes}: {new:?}: {reported}");
         }
     }
@@ -380,7 +380,7 @@ mod tests {
         let flows = Locator::Sysfs { path: "class/net/{nic}/queues/rx-*/rps_flow_cnt" };
         let offered = ["none".to_owned(), "adios".to_owned()];
         let largest = ["511".to_owned()];
-        let seen = |now, choices, processors| AsRead { now: Some(now), choices, processors };
+        let seen = |now, choices, processors| CurrentText { now: Some(now), choices, processors };
         for (locator, takes, seen, new, why) in [
             (Locator::Mtu, SCHEDULER, seen("none", &offered[..], None), "adios", ""),
             (Locator::Mtu, SCHEDULER, seen("none", &offered, None), "bfq", "\"bfq\" is not one of none, adios"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     BodyOptions, CanaryRules, Endpoint, ErrorLimit, HostSelect, Levels, Load, Lookup, Objects, Payload, Precision,
-    Server, Stops, Time, TlsTrust, Unique, WarmUp, WorkloadSizes, Write,
+    Server, StopConditions, Time, TlsTrust, Unique, WarmUp, WorkloadSizes, Write,
 };
 use crate::is_default;
 use crate::units::Rate;
@@ -152,7 +152,7 @@ patch! {
 
 patch! {
     /// What differs in what ends it.
-    StopsPatch of Stops
+    StopsPatch of StopConditions
     {}
     {
         timeout_ns: u64,

@@ -14,7 +14,7 @@ pub const CANARY_PER_S: std::ops::RangeInclusive<f64> = 2.0..=100.0;
 /// What ends a run before its time, or a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stops {
+pub struct StopConditions {
     /// Longest time for one request, in nanoseconds.
     pub timeout_ns: u64,
     /// Times that a failed request is made again.

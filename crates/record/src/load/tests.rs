@@ -5,7 +5,7 @@ use proptest::sample::select;
 use super::*;
 use crate::slo::Slo;
 
-fn one_of<T: Choice + fmt::Debug>() -> impl Strategy<Value = T> {
+fn any_choice<T: Choice + fmt::Debug>() -> impl Strategy<Value = T> {
     select(T::ALL.to_vec())
 }
 
@@ -13,13 +13,13 @@ fn endpoints() -> impl Strategy<Value = Endpoint> {
     let server = prop_oneof![
         (prop::collection::vec("[a-z]{1,8}:[1-9][0-9]{0,3}", 1..4), any::<bool>())
             .prop_map(|(authorities, every_address)| Server::Hosts { authorities, every_address }),
-        (one_of::<OwnTarget>(), option::of("[a-z/]{1,9}"))
+        (any_choice::<OwnTarget>(), option::of("[a-z/]{1,9}"))
             .prop_map(|(kind, drive)| Server::Own { kind, drive: drive.map(PathBuf::from) }),
     ];
     let tls = (any::<bool>(), option::of("[a-z/.]{1,9}"))
         .prop_map(|(insecure, file)| TlsTrust { insecure, ca_file: file.map(PathBuf::from) });
     let names = ("[a-z0-9-]{2,9}", "[a-z]{3,9}", "[a-z/]{0,9}", option::of("[a-z0-9.,]{1,9}"));
-    let choices = (one_of::<Lookup>(), one_of::<HostSelect>(), any::<bool>());
+    let choices = (any_choice::<Lookup>(), any_choice::<HostSelect>(), any::<bool>());
     (server, option::of(tls), names, choices, option::of(any::<u32>()), option::of(any::<u64>())).prop_map(
         |(server, tls, (region, bucket, prefix, source), (lookup, host_select, anonymous), pid, memory_bytes)| {
             Endpoint { server, tls, anonymous, region, bucket, prefix, lookup, host_select, source, pid, memory_bytes }
@@ -44,35 +44,35 @@ fn all_levels() -> impl Strategy<Value = Levels> {
     prop_oneof![
         prop::collection::vec(1..65_536u32, 1..5).prop_map(Levels::Given),
         (1..65_536u32).prop_map(|highest| Levels::Searched { highest }),
-        (1..9u32, one_of::<Spacing>(), prop::collection::vec(0.001..1e7, 1..4), option::of(slo()))
+        (1..9u32, any_choice::<Spacing>(), prop::collection::vec(0.001..1e7, 1..4), option::of(slo()))
             .prop_map(|(concurrency, spacing, per_s, slo)| Levels::Rates { concurrency, spacing, per_s, slo }),
-        (1..9u32, one_of::<Spacing>(), 0.001..1e7, slo()).prop_map(|(concurrency, spacing, highest_per_s, slo)| {
+        (1..9u32, any_choice::<Spacing>(), 0.001..1e7, slo()).prop_map(|(concurrency, spacing, highest_per_s, slo)| {
             Levels::RateSearch { concurrency, spacing, highest_per_s, slo }
         }),
     ]
 }
 
-fn all_stops() -> impl Strategy<Value = Stops> {
+fn all_stops() -> impl Strategy<Value = StopConditions> {
     let limit = prop_oneof![any::<u64>().prop_map(ErrorLimit::Count), (0.0..1.0).prop_map(ErrorLimit::Share)];
     let rules = (2.0..100.0, select(vec!["p99>200ms", "errors>1%,p50>20ms"]))
         .prop_map(|(per_s, rules)| CanaryRules { per_s, abort_if: rules.parse().unwrap() });
-    (any::<u64>(), 0..100u32, option::of(limit), option::of(rules))
-        .prop_map(|(timeout_ns, retries, error_limit, canary)| Stops { timeout_ns, retries, error_limit, canary })
+    (any::<u64>(), 0..100u32, option::of(limit), option::of(rules)).prop_map(
+        |(timeout_ns, retries, error_limit, canary)| StopConditions { timeout_ns, retries, error_limit, canary },
+    )
 }
 
 fn loads() -> impl Strategy<Value = Load> {
-    let objects = (option::of(1..1u64 << 32), one_of::<Write>(), any::<bool>(), any::<bool>())
+    let objects = (option::of(1..1u64 << 32), any_choice::<Write>(), any::<bool>(), any::<bool>())
         .prop_map(|(count, write, list_existing, noclear)| Objects { count, write, list_existing, noclear });
-    let bodies = (one_of(), one_of(), any::<u64>(), any::<u32>(), option::of(any::<u64>()), any::<bool>()).prop_map(
-        |(payload, unique, part_bytes, part_concurrent, range_bytes, verify)| BodyOptions {
+    let bodies = (any_choice(), any_choice(), any::<u64>(), any::<u32>(), option::of(any::<u64>()), any::<bool>())
+        .prop_map(|(payload, unique, part_bytes, part_concurrent, range_bytes, verify)| BodyOptions {
             payload,
             unique,
             part_bytes,
             part_concurrent,
             range_bytes,
             verify,
-        },
-    );
+        });
     let time = (any::<u64>(), option::of(any::<u64>()), option::of(0.0001..0.5)).prop_map(
         |(duration_ns, warmup, precision)| Time {
             duration_ns,

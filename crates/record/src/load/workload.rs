@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::InvalidLoad;
+use crate::maybe_known::MaybeKnown;
 use crate::op::Op;
-use crate::worded::Worded;
 
 /// Largest weight of an operation in a mix.
 const WEIGHT_MAX: u64 = 1_000_000;
@@ -40,13 +40,13 @@ impl Workload {
 
     /// Whether it does nothing but read, head or list.
     #[must_use]
-    pub const fn reads_only(&self) -> bool {
+    pub const fn is_read_only(&self) -> bool {
         matches!(self, Workload::Single(Op::Get | Op::Stat | Op::List))
     }
 
     /// Whether it does nothing but delete.
     #[must_use]
-    pub const fn deletes_only(&self) -> bool {
+    pub const fn is_delete_only(&self) -> bool {
         matches!(self, Workload::Single(Op::Delete))
     }
 
@@ -100,7 +100,7 @@ impl FromStr for Workload {
     fn from_str(text: &str) -> Result<Self, InvalidLoad> {
         match text.strip_prefix(MIXED).and_then(|rest| rest.strip_prefix(' ')) {
             Some(mix) => parse_mix(mix),
-            None => text.parse().map(Workload::Single).map_err(InvalidLoad::of),
+            None => text.parse().map(Workload::Single).map_err(InvalidLoad::from_error),
         }
     }
 }
@@ -119,13 +119,13 @@ impl From<Workload> for String {
     }
 }
 
-impl Worded<Workload> {
+impl MaybeKnown<Workload> {
     /// The operation of a workload, or that it is a mix: whoever wrote the folder, and whatever it says.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
-            Worded::Known(workload) => workload.kind(),
-            Worded::Other(name) => name.split(' ').next().unwrap_or_default(),
+            MaybeKnown::Known(workload) => workload.kind(),
+            MaybeKnown::Other(name) => name.split(' ').next().unwrap_or_default(),
         }
     }
 
@@ -146,7 +146,7 @@ pub fn parse_workloads(ops: &str, mix: &str) -> Result<Vec<Workload>, InvalidLoa
         let one = if word.eq_ignore_ascii_case(MIXED) {
             parse_mix(mix)?
         } else {
-            word.parse().map_err(InvalidLoad::of).map(Workload::Single)?
+            word.parse().map_err(InvalidLoad::from_error).map(Workload::Single)?
         };
         if all.contains(&one) {
             return Err(InvalidLoad(format!("--op {ops:?} names {one} twice, and measures each once: name it once")));
@@ -181,7 +181,7 @@ pub fn parse_mix(text: &str) -> Result<Workload, InvalidLoad> {
     let mut weights = [0; Op::COUNT];
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (op, weight) = part.split_once('=').ok_or_else(|| fail("write OP=WEIGHT pairs"))?;
-        let op: Op = op.parse().map_err(InvalidLoad::of)?;
+        let op: Op = op.parse().map_err(InvalidLoad::from_error)?;
         let weight = weight.trim().parse().ok().filter(|&weight: &u64| weight <= WEIGHT_MAX);
         weights[op.index()] = weight.ok_or_else(|| fail("a weight is a whole number up to 1000000"))?;
     }
@@ -209,7 +209,7 @@ mod tests {
         for (name, kind) in
             [("mixed get=75,put=25", "mixed"), ("get", "get"), ("mixed get=1,delete=2", "mixed"), ("", "")]
         {
-            assert_eq!(Worded::<Workload>::read(name).kind(), kind, "{name}");
+            assert_eq!(MaybeKnown::<Workload>::read(name).kind(), kind, "{name}");
         }
         for (text, part) in [
             ("get", "OP=WEIGHT"),
@@ -237,11 +237,11 @@ mod tests {
         ] {
             for text in given {
                 assert_eq!(parse_mix(text).unwrap().to_string(), format!("mixed {name}"), "{text}");
-                let before: Worded<Workload> = Worded::read(&format!("mixed {text}"));
+                let before: MaybeKnown<Workload> = MaybeKnown::read(&format!("mixed {text}"));
                 assert_eq!((before.to_string(), before.known().is_some()), (format!("mixed {name}"), true));
             }
         }
-        assert_eq!(Worded::<Workload>::read("mixed of something").to_string(), "mixed of something");
+        assert_eq!(MaybeKnown::<Workload>::read("mixed of something").to_string(), "mixed of something");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sound::COUNT_MAX;
+use crate::plausibility::COUNT_MAX;
 
 /// Most members of all bonds of a machine that are told.
 pub const NET_MEMBERS_MAX: usize = 64;
@@ -30,14 +30,15 @@ pub enum NetMemberState {
     Sends,
     /// It is down, stands by, or is in a group of 802.3ad that is not the active one.
     #[default]
-    Rests,
+    #[serde(rename = "rests")]
+    Idle,
     /// That changed while it counts.
     Changed,
 }
 
 /// By which members of its bond the streams of a pair were to leave, as the sender knew before they began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetAim {
+pub struct NetPredictedMembers {
     /// The bond.
     pub bond: String,
     /// Such as `802.3ad` or `active-backup`.
@@ -59,13 +60,13 @@ pub struct NetAim {
     pub ports: Vec<u16>,
     /// Why that cannot be told, or why no source port chooses a member; absent where both can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<NetUnaimed>,
+    pub why: Option<NetNoPrediction>,
 }
 
 /// Why streams cannot be aimed at a member, or why it cannot be told by which they leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum NetUnaimed {
+pub enum NetNoPrediction {
     /// One member carries all, and the others stand by.
     StandBy,
     /// Packets go by each member in turn.
@@ -86,25 +87,25 @@ pub enum NetUnaimed {
     NotKnown,
 }
 
-impl NetUnaimed {
+impl NetNoPrediction {
     /// Why, in a clause.
     #[must_use]
     pub const fn says(self) -> &'static str {
         match self {
-            NetUnaimed::StandBy => "one member carries all, the others stand by",
-            NetUnaimed::Turns => "packets go by each member in turn, and can overtake each other",
-            NetUnaimed::ByLoad => "the driver moves flows by what members carry: not predictable",
-            NetUnaimed::Everywhere => "each member carries all",
-            NetUnaimed::SocketHash => "the kernel draws the hash of each TCP socket: not predictable",
-            NetUnaimed::NoPorts => "the hash looks at no port, so that all streams of a pair leave by one member",
-            NetUnaimed::NextHop => "the hash looks at the MAC address of the next hop, which is not known",
-            NetUnaimed::VlanTag => "the hash looks at a VLAN's tag, whose priority is not known: not predictable",
-            NetUnaimed::NotKnown => "no member sends, or its mode or policy is not known: not predictable",
+            NetNoPrediction::StandBy => "one member carries all, the others stand by",
+            NetNoPrediction::Turns => "packets go by each member in turn, and can overtake each other",
+            NetNoPrediction::ByLoad => "the driver moves flows by what members carry: not predictable",
+            NetNoPrediction::Everywhere => "each member carries all",
+            NetNoPrediction::SocketHash => "the kernel draws the hash of each TCP socket: not predictable",
+            NetNoPrediction::NoPorts => "the hash looks at no port, so that all streams of a pair leave by one member",
+            NetNoPrediction::NextHop => "the hash looks at the MAC address of the next hop, which is not known",
+            NetNoPrediction::VlanTag => "the hash looks at a VLAN's tag, whose priority is not known: not predictable",
+            NetNoPrediction::NotKnown => "no member sends, or its mode or policy is not known: not predictable",
         }
     }
 }
 
-impl NetAim {
+impl NetPredictedMembers {
     /// What is wrong with it, of a pair with so many streams.
     ///
     /// # Errors
@@ -205,8 +206,8 @@ pub fn check_members(members: &[NetMember]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn aim() -> NetAim {
-        NetAim {
+    fn aim() -> NetPredictedMembers {
+        NetPredictedMembers {
             bond: "bond0".to_owned(),
             mode: "802.3ad".to_owned(),
             policy: Some("layer3+4".to_owned()),
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn members_that_a_bond_does_not_have_are_refused() {
         assert_eq!(aim().check(2), Ok(()));
-        type Wrong = fn(&mut NetAim);
+        type Wrong = fn(&mut NetPredictedMembers);
         let wrong: [(Wrong, &str); 5] = [
             (|aim| aim.streams.push(0), "members of 3 streams, of 2"),
             (|aim| aim.ports.push(9), "ports of 3 streams, of 2"),
@@ -263,8 +264,8 @@ mod tests {
     #[test]
     fn all_streams_may_have_one_member() {
         assert_eq!(aim().only(), Some(1));
-        assert_eq!(NetAim { streams: vec![1, 0], ..aim() }.only(), None);
-        assert_eq!(NetAim { streams: Vec::new(), ..aim() }.only(), None);
+        assert_eq!(NetPredictedMembers { streams: vec![1, 0], ..aim() }.only(), None);
+        assert_eq!(NetPredictedMembers { streams: Vec::new(), ..aim() }.only(), None);
         assert_eq!(aim().texts().count(), 5);
     }
 }

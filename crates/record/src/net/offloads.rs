@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{NetOp, NetPair};
-use crate::sound::COUNT_MAX;
+use crate::plausibility::COUNT_MAX;
 
 /// What flows ask of kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl NetOffloads {
 
     /// Whether this op can have what is asked for.
     #[must_use]
-    pub fn is_of(self, op: NetOp) -> bool {
+    pub fn applies_to(self, op: NetOp) -> bool {
         (self.gso == NetGso::Off || matches!(op, NetOp::Udp { .. }))
             && (!(self.zerocopy || self.reads) || op == NetOp::Stream)
     }
@@ -170,8 +170,8 @@ mod tests {
             (NetGso::Off, copied, true, udp, false),
             (NetGso::Off, true, discarded, NetOp::Request { request_bytes: 1, answer_bytes: 1 }, false),
         ] {
-            let asked = NetOffloads { gso, zerocopy, reads };
-            assert_eq!(asked.is_of(op), is_of, "{asked:?} {op:?}");
+            let requested = NetOffloads { gso, zerocopy, reads };
+            assert_eq!(requested.applies_to(op), is_of, "{requested:?} {op:?}");
         }
         assert!(NetOffloads::default().is_none());
         assert!(!NetOffloads { gso: NetGso::Auto, ..NetOffloads::default() }.is_none());
@@ -223,11 +223,11 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_written_in_words() {
-        let asked = NetOffloads { gso: NetGso::Auto, ..NetOffloads::default() };
-        let written = serde_json::to_value(asked).unwrap();
+        let requested = NetOffloads { gso: NetGso::Auto, ..NetOffloads::default() };
+        let written = serde_json::to_value(requested).unwrap();
         assert_eq!(written, serde_json::json!({"gso": "auto", "zerocopy": false}));
-        assert_eq!(serde_json::from_value::<NetOffloads>(written).unwrap(), asked);
-        let read = NetOffloads { reads: true, ..asked };
+        assert_eq!(serde_json::from_value::<NetOffloads>(written).unwrap(), requested);
+        let read = NetOffloads { reads: true, ..requested };
         assert_eq!(serde_json::from_value::<NetOffloads>(serde_json::to_value(read).unwrap()).unwrap(), read);
         assert_eq!(serde_json::from_str::<NetOffloads>("{}").unwrap(), NetOffloads::default());
     }

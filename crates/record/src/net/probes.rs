@@ -32,14 +32,14 @@ pub struct NetProbed {
     pub taken_bytes: Option<u32>,
     /// The least MTU that came back by ICMP; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub icmp: Option<NetIcmpSaid>,
+    pub icmp: Option<NetIcmpReply>,
     /// Sizes that were tried, in ascending order.
     pub sizes: Vec<NetProbeSize>,
 }
 
 /// What somebody on the path said of a packet that was too long for what comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetIcmpSaid {
+pub struct NetIcmpReply {
     /// The MTU of what comes next.
     pub mtu_bytes: u32,
     /// Who said it.
@@ -129,7 +129,7 @@ mod tests {
 
     fn probed() -> NetProbed {
         let size = |bytes, sent, received| NetProbeSize { bytes, sent, received, refused: 0 };
-        let icmp = Some(NetIcmpSaid { mtu_bytes: 1_400, by: "10.0.0.1".parse().unwrap() });
+        let icmp = Some(NetIcmpReply { mtu_bytes: 1_400, by: "10.0.0.1".parse().unwrap() });
         let sizes = vec![size(576, 1, 1), size(1_400, 1, 1), size(1_401, 6, 0), size(1_500, 3, 0)];
         NetProbed { interface_bytes: 1_500, taken_bytes: Some(1_400), icmp, sizes }
     }
@@ -173,8 +173,11 @@ mod tests {
 
     #[test]
     fn a_size_is_lost_only_where_it_was_tried_often_and_nothing_of_it_came() {
-        let of = |sent, received, refused| NetProbeSize { bytes: 1_500, sent, received, refused }.is_lost();
-        assert_eq!((of(3, 0, 0), of(1, 0, 2), of(2, 0, 0), of(6, 1, 0)), (true, true, false, false));
+        let is_size_lost = |sent, received, refused| NetProbeSize { bytes: 1_500, sent, received, refused }.is_lost();
+        assert_eq!(
+            (is_size_lost(3, 0, 0), is_size_lost(1, 0, 2), is_size_lost(2, 0, 0), is_size_lost(6, 1, 0)),
+            (true, true, false, false)
+        );
     }
 
     #[test]

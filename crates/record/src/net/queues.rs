@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sound::COUNT_MAX;
+use crate::plausibility::COUNT_MAX;
 
 /// Most queues of a machine that are told.
 pub const NET_QUEUES_MAX: usize = 64;

@@ -47,7 +47,7 @@ fn run() -> NetRun {
             sampled_of_rounds: None,
             members: None,
         },
-        asked_visits: Some(2),
+        requested_visits: Some(2),
         nodes: vec![node("a"), node("b")],
         against: None,
         stated_oversubscription: None,
@@ -66,7 +66,7 @@ fn visit() -> NetVisit {
         round: 0,
         streams: 2,
         member: None,
-        through: NetThrough::Direct,
+        through: NetRoute::Direct,
         at_ms: 0,
         pairs: vec![pair],
         machines: vec![machine],
@@ -130,7 +130,7 @@ fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         (|run, _| run.load.duration_ms = 200_000, "2000 intervals are more"),
         (|run, _| run.load.streams = vec![2, 0], "streams other than"),
         (|run, _| run.load.visits = 0, "1 visits, of 0"),
-        (|run, _| run.asked_visits = Some(0), "1 visits, of 0"),
+        (|run, _| run.requested_visits = Some(0), "1 visits, of 0"),
         (|_, visit| visit.machines[0].send_busiest_ns = 1 << 40, "what machine 1 did"),
         (|_, visit| visit.machines[0].receive_busiest_ns = u64::MAX, "what machine 1 did"),
         (|_, visit| visit.streams = 3, "visit 1 cannot have been: 3 streams"),
@@ -141,7 +141,9 @@ fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         (|_, visit| visit.machines[0].node = 9, "what machine 9 did"),
         (|_, visit| visit.machines[0].members = vec![NetMember::default(); 65], "65 members of bonds"),
         (
-            |_, visit| visit.pairs[0].aim = Some(NetAim { streams: vec![0], ..NetAim::default() }),
+            |_, visit| {
+                visit.pairs[0].aim = Some(NetPredictedMembers { streams: vec![0], ..NetPredictedMembers::default() })
+            },
             "member 0 of a bond that sends by 0",
         ),
     ];
@@ -156,12 +158,12 @@ fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
 #[test]
 fn pairs_have_classes_where_it_is_known_where_their_machines_are() {
     let mut run = run();
-    assert_eq!(run.class_of((0, 1), NetThrough::Direct), None);
-    let place = |host: &str, space| NetPlace { host: host.to_owned(), space, service: None, second: None };
+    assert_eq!(run.class_of((0, 1), NetRoute::Direct), None);
+    let place = |host: &str, space| NetLocation { host: host.to_owned(), space, service: None, second: None };
     run.nodes[0].place = Some(place("n1", NetSpace::Pod));
-    assert_eq!(run.class_of((0, 1), NetThrough::Direct), None);
+    assert_eq!(run.class_of((0, 1), NetRoute::Direct), None);
     run.nodes[1].place = Some(place("n2", NetSpace::Host));
-    let class = |run: &NetRun, pair| run.class_of(pair, NetThrough::Service).map(|class| class.to_string());
+    let class = |run: &NetRun, pair| run.class_of(pair, NetRoute::Service).map(|class| class.to_string());
     assert_eq!(class(&run, (0, 1)).as_deref(), Some("other/pod-host/service"));
     run.nodes[1].place = Some(place("n1", NetSpace::Host));
     assert_eq!(class(&run, (1, 0)).as_deref(), Some("same/host-pod/service"));
@@ -171,16 +173,17 @@ fn pairs_have_classes_where_it_is_known_where_their_machines_are() {
 #[test]
 fn a_run_of_more_ways_has_more_visits_and_bytes_of_encapsulation_are_bounded() {
     let mut run = run();
-    run.asked_visits = None;
+    run.requested_visits = None;
     // Both of one way, by their own addresses.
     assert_eq!(run.checked(vec![visit(), visit()]).map(|visits| visits.len()), Ok(2));
     assert!(run.checked(vec![visit(), visit(), visit()]).unwrap_err().contains("3 visits, of 2"));
     let service = Some("10.96.0.7:5301".to_owned());
-    run.nodes[1].place = Some(NetPlace { host: "n2".to_owned(), space: NetSpace::Pod, service, second: None });
-    let through = NetVisit { through: NetThrough::Service, ..visit() };
+    run.nodes[1].place = Some(NetLocation { host: "n2".to_owned(), space: NetSpace::Pod, service, second: None });
+    let through = NetVisit { through: NetRoute::Service, ..visit() };
     assert_eq!(run.checked(vec![visit(), visit(), through.clone(), through]).map(|visits| visits.len()), Ok(4));
     let class: NetClass = "other/pod-pod".parse().unwrap();
-    run.against = Some(NetAgainstAsked { class, base: class.base(), overlay_bytes: Some(NET_OVERLAY_BYTES_MAX + 1) });
+    run.against =
+        Some(NetClassComparison { class, base: class.base(), overlay_bytes: Some(NET_OVERLAY_BYTES_MAX + 1) });
     assert!(run.checked(vec![visit()]).unwrap_err().contains("513 bytes of encapsulation"));
 }
 
@@ -188,7 +191,7 @@ fn a_run_of_more_ways_has_more_visits_and_bytes_of_encapsulation_are_bounded() {
 fn a_visit_at_the_machines_own_addresses_is_written_as_ever() {
     let written = serde_json::to_value(visit()).unwrap();
     assert_eq!(written.get("through"), None);
-    let through = NetVisit { through: NetThrough::Service, ..visit() };
+    let through = NetVisit { through: NetRoute::Service, ..visit() };
     let written = serde_json::to_value(&through).unwrap();
     assert_eq!(written["through"], "service");
     assert_eq!(serde_json::from_value::<NetVisit>(written).unwrap(), through);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ReadMeasure, Readings, VALUE_MAX};
-use crate::shown::named_some;
+use crate::sanitize::named_some;
 
 /// Whether a value can be one of a reading.
 #[must_use]

@@ -39,7 +39,8 @@ pub struct Manifest {
     pub site: Option<Site>,
     /// What the user asked for, defaults filled in, and what came of it on the clients: of `load` and `resolved`, and
     /// written only where there are not both.
-    pub asked: LoadRequest,
+    #[serde(rename = "asked")]
+    pub requested: LoadRequest,
     /// What the load was driven at.
     pub target: Target,
     /// Where the load came from, in the order of the client numbers in intervals and readings: one at least.
@@ -54,7 +55,7 @@ impl Manifest {
     /// Whether another tool measured.
     #[must_use]
     pub fn is_imported(&self) -> bool {
-        self.asked.is_imported()
+        self.requested.is_imported()
     }
 
     /// The machine of the first client: of a run with one, the machine.
@@ -123,7 +124,8 @@ struct AsWritten {
     site: Option<Site>,
     /// Schemas 1 and 2, and where the load is not described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    asked: Option<LoadRequest>,
+    #[serde(rename = "asked")]
+    requested: Option<LoadRequest>,
     target: Target,
     /// Schemas 1 and 2.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,13 +166,13 @@ impl TryFrom<AsWritten> for Manifest {
     type Error = WrongManifest;
 
     fn try_from(mut written: AsWritten) -> Result<Self, WrongManifest> {
-        let threads = written.asked.as_ref().map_or(0, |asked| asked.threads);
+        let threads = written.requested.as_ref().map_or(0, |requested| requested.threads);
         let clients = match written.machine.take() {
             Some(machine) if written.clients.is_empty() => vec![Client::local(machine, threads)],
             _ => std::mem::take(&mut written.clients),
         };
         check(&clients)?;
-        let (load, resolved, asked) = loads(&mut written, clients[0].threads)?;
+        let (load, resolved, requested) = loads(&mut written, clients[0].threads)?;
         Ok(Manifest {
             schema: written.schema,
             id: written.id,
@@ -181,7 +183,7 @@ impl TryFrom<AsWritten> for Manifest {
             load,
             resolved,
             site: written.site,
-            asked,
+            requested,
             target: written.target,
             clients,
             interval_ms: written.interval_ms,
@@ -203,7 +205,7 @@ impl From<Manifest> for AsWritten {
             load: manifest.load.map(|load| LoadAsWritten::Known(Box::new(load))),
             resolved: manifest.resolved,
             site: manifest.site,
-            asked: (!is_described).then_some(manifest.asked),
+            requested: (!is_described).then_some(manifest.requested),
             target: manifest.target,
             machine: None,
             clients: manifest.clients,
@@ -232,21 +234,21 @@ fn loads(
     written: &mut AsWritten,
     threads: u32,
 ) -> Result<(Option<Load>, Option<Resolved>, LoadRequest), WrongManifest> {
-    let asked = written.asked.take();
+    let requested = written.requested.take();
     let (load, resolved) = match (written.load.take(), written.resolved.take()) {
         (Some(LoadAsWritten::Known(load)), Some(resolved)) => (load, resolved),
-        (Some(LoadAsWritten::Other(value)), _) if asked.is_none() => {
+        (Some(LoadAsWritten::Other(value)), _) if requested.is_none() => {
             let why = serde_json::from_value::<Load>(value).err().map(|error| error.to_string());
             return Err(WrongManifest::UnknownLoad(why.unwrap_or_default(), written.linerate_version.clone()));
         }
-        _ => return asked.map(|asked| (None, None, asked)).ok_or(WrongManifest::NoLoad),
+        _ => return requested.map(|requested| (None, None, requested)).ok_or(WrongManifest::NoLoad),
     };
     let points = load.series().saturating_mul(load.levels.given().map_or(1, |given| given.len()));
     if points > POINTS_MAX {
         return Err(WrongManifest::TooManyPoints(points));
     }
-    let asked = LoadRequest::of(&load, &resolved, threads);
-    Ok((Some(*load), Some(resolved), asked))
+    let requested = LoadRequest::new(&load, &resolved, threads);
+    Ok((Some(*load), Some(resolved), requested))
 }
 
 #[cfg(test)]
@@ -292,12 +294,15 @@ mod tests {
     #[test]
     fn clients_are_some_and_have_names_of_their_own() {
         let client = |name: String| json!({ "name": name, "machine": Machine::default(), "threads": 2 });
-        let of = |names: &[&str]| -> Value { names.iter().map(|name| client((*name).to_owned())).collect() };
-        let two = read(&written(3, &[("clients", of(&["a", "b"]))])).unwrap();
+        let clients_named = |names: &[&str]| -> Value { names.iter().map(|name| client((*name).to_owned())).collect() };
+        let two = read(&written(3, &[("clients", clients_named(&["a", "b"]))])).unwrap();
         assert_eq!((two.clients.len(), two.threads(), two.clients[1].clock), (2, 4, None));
         let many: Value = (0..=CLIENTS_MAX).map(|i| client(i.to_string())).collect();
-        for (clients, part) in [(of(&[]), "neither clients"), (of(&["a", "a"]), "named \"a\""), (many, "1024 at most")]
-        {
+        for (clients, part) in [
+            (clients_named(&[]), "neither clients"),
+            (clients_named(&["a", "a"]), "named \"a\""),
+            (many, "1024 at most"),
+        ] {
             let error = read(&written(3, &[("clients", clients)])).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
@@ -326,15 +331,22 @@ mod tests {
         all
     }
 
-    fn told(asked: &LoadRequest) -> (&str, &str, u32, u64, u64, usize) {
-        (&asked.bucket, &asked.prefix, asked.threads, asked.objects, asked.duration_ms, asked.points.len())
+    fn reported(requested: &LoadRequest) -> (&str, &str, u32, u64, u64, usize) {
+        (
+            &requested.bucket,
+            &requested.prefix,
+            requested.threads,
+            requested.objects,
+            requested.duration_ms,
+            requested.points.len(),
+        )
     }
 
     #[test]
     fn what_was_asked_is_made_of_the_load_and_of_what_it_became() {
         let whole = described(&json!({ "given": [1, 2, 3] }));
         let manifest = read(&whole).unwrap();
-        assert_eq!(told(&manifest.asked), ("of-load", "of-resolved/", 5, 6, 100, 6));
+        assert_eq!(reported(&manifest.requested), ("of-load", "of-resolved/", 5, 6, 100, 6));
         let again = serde_json::to_value(&manifest).unwrap();
         assert!(again.get("asked").is_none() && read(&again).unwrap() == manifest, "{again}");
 
@@ -344,12 +356,15 @@ mod tests {
         both["asked"] = written(3, &[])["asked"].clone();
         both["asked"]["objects"] = 8.into();
         let manifest = read(&both).unwrap();
-        assert_eq!((told(&manifest.asked), manifest.load), (("b", "p/", 3, 8, 1, 0), None));
+        assert_eq!((reported(&manifest.requested), manifest.load), (("b", "p/", 3, 8, 1, 0), None));
 
         // A load that says more than is known here is left out where the folder says what was asked.
         both["load"]["machines"] = 2.into();
         let manifest = read(&both).unwrap();
-        assert_eq!((told(&manifest.asked), manifest.load, manifest.resolved), (("b", "p/", 3, 8, 1, 0), None, None));
+        assert_eq!(
+            (reported(&manifest.requested), manifest.load, manifest.resolved),
+            (("b", "p/", 3, 8, 1, 0), None, None)
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadRequest, PointSizes, PointSpec, RateSearchSpec, SearchSpec, SeriesSpec, Worded};
+use super::{LoadRequest, MaybeKnown, PointSizes, PointSpec, RateSearchSpec, SearchSpec, SeriesSpec};
 use crate::load::{Level, Levels, Load, Sizes, WorkloadSizes, Write};
 
 /// What a load became when its run began: what its description leaves open.
@@ -15,7 +15,7 @@ pub struct Resolved {
     pub prefix: String,
     /// Local addresses that connections are made from in turn; empty where the routes give one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<Worded<IpAddr>>,
+    pub sources: Vec<MaybeKnown<IpAddr>>,
     /// Objects written beforehand for operations that read; absent where the load says how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<u64>,
@@ -26,7 +26,7 @@ pub struct Resolved {
     pub warmup_ms: Option<u64>,
     /// Limits of a search; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchLimits>,
+    pub search: Option<DefaultSearchLimits>,
     /// Numbers of clients from which each series is driven, in order; empty for a run of one machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<u32>,
@@ -35,7 +35,7 @@ pub struct Resolved {
 /// Limits of a search that its load does not state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SearchLimits {
+pub enum DefaultSearchLimits {
     /// For the knee.
     Concurrency {
         /// Least concurrency that may be tried.
@@ -58,7 +58,7 @@ impl LoadRequest {
     /// A load as readers are told it, with what it became. `threads` are the event-loop threads of a client, for a load
     /// that leaves them to the machine.
     #[must_use]
-    pub fn of(load: &Load, resolved: &Resolved, threads: u32) -> Self {
+    pub fn new(load: &Load, resolved: &Resolved, threads: u32) -> Self {
         let Load { endpoint, objects, bodies, levels, stops, .. } = load;
         let uploads = load.has_parts();
         let (search, rate_search) = searches(load, resolved.search, &resolved.clients);
@@ -82,12 +82,12 @@ impl LoadRequest {
             unique: bodies.unique.into(),
             verify: bodies.verify,
             range_bytes: bodies.range_bytes,
-            max_rate: load.max_rate.map(Worded::Known),
-            arrivals: levels.spacing().map(Worded::Known),
+            max_rate: load.max_rate.map(MaybeKnown::Known),
+            arrivals: levels.spacing().map(MaybeKnown::Known),
             abort_if: stops.canary.as_ref().map(|canary| canary.abort_if.clone()),
             canary_per_s: stops.canary.as_ref().map(|canary| canary.per_s),
             retries: stops.retries,
-            error_limit: stops.error_limit.map(Worded::Known),
+            error_limit: stops.error_limit.map(MaybeKnown::Known),
             host_select: endpoint.host_select.into(),
             sources: resolved.sources.clone(),
             noclear: objects.noclear,
@@ -100,8 +100,8 @@ impl LoadRequest {
 /// The series of a load, in order, as folders name them.
 #[must_use]
 pub fn series(load: &Load) -> Vec<SeriesSpec> {
-    let of = |work: &WorkloadSizes| {
-        let workload = Worded::Known(work.workload.clone());
+    let work_series = |work: &WorkloadSizes| {
+        let workload = MaybeKnown::Known(work.workload.clone());
         let spec = |size: &Sizes| SeriesSpec {
             workload: workload.clone(),
             size: PointSizes::from(size.clone()).into(),
@@ -109,7 +109,7 @@ pub fn series(load: &Load) -> Vec<SeriesSpec> {
         };
         work.sizes.iter().map(spec).collect::<Vec<_>>()
     };
-    let mut series: Vec<SeriesSpec> = load.work.iter().flat_map(of).collect();
+    let mut series: Vec<SeriesSpec> = load.work.iter().flat_map(work_series).collect();
     if load.objects.list_existing {
         // What is there has the sizes that it has: --obj.size makes no series of its own.
         let mut seen = BTreeSet::new();
@@ -120,7 +120,7 @@ pub fn series(load: &Load) -> Vec<SeriesSpec> {
 }
 
 /// The same with a series for each number of clients, where there are some.
-fn series_of(load: &Load, clients: &[u32]) -> Vec<SeriesSpec> {
+fn series_by_clients(load: &Load, clients: &[u32]) -> Vec<SeriesSpec> {
     let of_one = |s: SeriesSpec| match clients {
         [] => vec![s],
         some => some.iter().map(|&clients| SeriesSpec { clients: Some(clients), ..s.clone() }).collect(),
@@ -139,24 +139,24 @@ fn points(load: &Load, clients: &[u32]) -> Vec<PointSpec> {
         };
         given.iter().map(point)
     };
-    series_of(load, clients).into_iter().flat_map(at).collect()
+    series_by_clients(load, clients).into_iter().flat_map(at).collect()
 }
 
 /// The search of a load, of either kind.
 fn searches(
     load: &Load,
-    limits: Option<SearchLimits>,
+    limits: Option<DefaultSearchLimits>,
     clients: &[u32],
 ) -> (Option<SearchSpec>, Option<RateSearchSpec>) {
     match (&load.levels, limits) {
-        (Levels::Searched { highest }, Some(SearchLimits::Concurrency { lowest, series_ms })) => {
-            (Some(SearchSpec { lowest, highest: *highest, series_ms, series: series_of(load, clients) }), None)
+        (Levels::Searched { highest }, Some(DefaultSearchLimits::Concurrency { lowest, series_ms })) => {
+            (Some(SearchSpec { lowest, highest: *highest, series_ms, series: series_by_clients(load, clients) }), None)
         }
         (
             Levels::RateSearch { concurrency, highest_per_s, .. },
-            Some(SearchLimits::Rate { lowest_per_s, precision, series_ms }),
+            Some(DefaultSearchLimits::Rate { lowest_per_s, precision, series_ms }),
         ) => {
-            let (highest_per_s, series) = (*highest_per_s, series_of(load, clients));
+            let (highest_per_s, series) = (*highest_per_s, series_by_clients(load, clients));
             let concurrency = Some(concurrency.saturating_mul(clients.iter().copied().max().unwrap_or(1)));
             let search = RateSearchSpec { lowest_per_s, highest_per_s, concurrency, precision, series_ms, series };
             (None, Some(search))

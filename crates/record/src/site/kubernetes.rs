@@ -89,7 +89,7 @@ impl Prefix {
     #[must_use]
     pub fn parse(text: &str) -> Option<Prefix> {
         let (address, length) = text.split_once('/')?;
-        let first = address_of(address)?;
+        let first = parse_ipv4(address)?;
         let length = number(length, 32)?;
         let prefix = Prefix { first, length };
         (first & !prefix.mask() == 0).then_some(prefix)
@@ -121,7 +121,7 @@ impl std::fmt::Display for Prefix {
 
 /// Reads an address of IPv4.
 #[must_use]
-pub fn address_of(text: &str) -> Option<u32> {
+pub fn parse_ipv4(text: &str) -> Option<u32> {
     let mut octets = [0; 4];
     let mut parts = text.split('.');
     for octet in &mut octets {

@@ -7,7 +7,7 @@ const TIMES: f64 = 10.0;
 
 /// A share of something to so many decimals of a percent, before its name: `50 % of`, `below 1 % of`, `139 times`.
 #[must_use]
-pub fn share_of(share: f64, decimals: u8) -> String {
+pub fn share_in_words(share: f64, decimals: u8) -> String {
     let (percent, least) = (100.0 * share, 0.1_f64.powi(i32::from(decimals)));
     let decimals = usize::from(decimals);
     if share >= TIMES {
@@ -35,7 +35,11 @@ mod tests {
             (138.85, "139 times", "139 times"),
             (138_850.0, "138\u{202f}850 times", "138\u{202f}850 times"),
         ] {
-            assert_eq!((share_of(share, 0).as_str(), share_of(share, 1).as_str()), (whole, tenths), "{share}");
+            assert_eq!(
+                (share_in_words(share, 0).as_str(), share_in_words(share, 1).as_str()),
+                (whole, tenths),
+                "{share}"
+            );
         }
     }
 }

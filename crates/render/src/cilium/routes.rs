@@ -4,7 +4,7 @@ use linerate_record::site::{Bgp, TrafficPolicy};
 
 use crate::deployment::Deployment;
 use crate::engine::{ANNOUNCED, traffic_policy};
-use crate::variant::EntryVariant;
+use crate::entry_variant::EntryVariant;
 use crate::yaml::{Tree, list, map, set};
 
 /// What peers and advertisements have in common.

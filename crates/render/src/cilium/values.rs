@@ -4,10 +4,10 @@ use linerate_record::knob::Locator;
 use linerate_record::site::{Entry, Kernel, Site, TrafficPolicy};
 use linerate_settings::knobs::{KNOBS, KnobRow};
 
+use crate::bpf_tables::tables;
 use crate::catalogue::{self, reason};
 use crate::deployment::Deployment;
-use crate::tables::tables;
-use crate::variant::EntryVariant;
+use crate::entry_variant::EntryVariant;
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 /// A value of the chart: its path, itself, and why.

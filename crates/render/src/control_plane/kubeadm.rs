@@ -56,12 +56,12 @@ fn cluster(of: DescribedPlane<'_>) -> Tree {
         set("controlPlaneEndpoint", format!("{}:{}", deployment.api.host, deployment.api.port))
             .because(format!("{api_server}, {api_port}")),
         set("networking", networking(of)),
-        set("apiServer", api_server_of(of)).because(
+        set("apiServer", api_server_config(of)).because(
             "No limits of resources: at a limit of processors an API server is throttled, at one of memory it is \
              killed, and all clients list anew. Source 000: 16 processors and 24 GiB, of which it used 9 and 13.",
         ),
         set("controllerManager", map([set("extraArgs", list(controllers(of)))])),
-        set("scheduler", scheduler_of()),
+        set("scheduler", scheduler_config()),
         set("etcd", map([set("local", etcd(of))])),
     ]);
     if deployment.kubernetes.dns.is_some() {
@@ -94,7 +94,7 @@ fn arguments(of: DescribedPlane<'_>, component: &str) -> Vec<Tree> {
     all.into_iter().map(|ComponentSetting { key, value, why }| argument(key, value, &why)).collect()
 }
 
-fn api_server_of(of: DescribedPlane<'_>) -> Tree {
+fn api_server_config(of: DescribedPlane<'_>) -> Tree {
     let mut all = arguments(of, "kube-apiserver");
     if of.plane.hosts.len() > 1 {
         let why = "One request in a thousand asks its client to connect anew: connections live for days, and without \
@@ -121,7 +121,7 @@ fn controllers(of: DescribedPlane<'_>) -> Vec<Tree> {
     all
 }
 
-fn scheduler_of() -> Tree {
+fn scheduler_config() -> Tree {
     let volume = map([
         set("name", "scheduler-config"),
         set("hostPath", SCHEDULER),

@@ -5,7 +5,7 @@ use linerate_record::units::bytes_iec;
 
 use super::DescribedPlane;
 use super::kubeadm::number;
-use crate::api_server::dns_address;
+use crate::api_server_route::dns_address;
 use crate::catalogue::{self, ComponentSetting};
 use crate::deployment::pods_per_node;
 use crate::engine::memory_left;
@@ -77,7 +77,7 @@ pub(super) fn patch(of: DescribedPlane<'_>, kind: &NodeGroup) -> Option<(String,
     let (mut lines, mut left_out) = (head(), String::new());
     let before = lines.len();
     let sockets = if is_stated("sockets") { kind.sockets } else { 1 };
-    let memory = is_stated("memory").then(|| ReservedMemory::of(kind, sockets)).flatten();
+    let memory = is_stated("memory").then(|| ReservedMemory::new(kind, sockets)).flatten();
     let cpu = is_stated("cores").then(|| reserved_millicores(kind));
     lines.extend(reserved(kind, memory, cpu));
     if sockets > 1 {
@@ -110,7 +110,7 @@ struct ReservedMemory {
 
 impl ReservedMemory {
     /// Half of what the engine leaves, in equal parts of NUMA nodes: the rest is of other pods.
-    fn of(kind: &NodeGroup, sockets: u32) -> Option<ReservedMemory> {
+    fn new(kind: &NodeGroup, sockets: u32) -> Option<ReservedMemory> {
         let left_bytes = memory_left(kind.memory_bytes);
         let each = (left_bytes >> 21) / u64::from(sockets.max(1));
         let all = (each * u64::from(sockets.max(1))).checked_sub(EVICTION_MIB)?;
@@ -178,13 +178,13 @@ mod tests {
                  {{speed: 25Gb/s}}}}\nengine: minio\n"
             );
             let site = linerate_site::read(&text, "s").unwrap();
-            let reserved = ReservedMemory::of(&site.groups[0], sockets).unwrap();
+            let reserved = ReservedMemory::new(&site.groups[0], sockets).unwrap();
             let parts = reserved.kubelet + reserved.system + EVICTION_MIB;
             assert_eq!(reserved.each * u64::from(sockets), parts, "{memory} {sockets}");
             assert!(parts << 20 <= memory_left(site.groups[0].memory_bytes), "{memory} {sockets}");
         }
         let text = "nodes: {count: 4, memory: 1GiB, drives: {count: 2, capacity: 8TB}, nics: {speed: \
                     25Gb/s}}\nengine: minio\n";
-        assert_eq!(ReservedMemory::of(&linerate_site::read(text, "s").unwrap().groups[0], 2), None);
+        assert_eq!(ReservedMemory::new(&linerate_site::read(text, "s").unwrap().groups[0], 2), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The cache on each node, and the redirection of the service to it.
 
 use super::{
-    DescribedDns, ENTRY_BYTES, NAMESPACE, SERVICE, SUCCESS_S, Staleness, metadata, object, ports_of_container,
+    CacheTimes, DescribedDns, ENTRY_BYTES, NAMESPACE, SERVICE, SUCCESS_S, metadata, object, ports_of_container,
     ports_of_dns, probe,
 };
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
@@ -17,7 +17,7 @@ const CLUSTER: &str = "__PILLAR__CLUSTER__DNS__";
 const OTHERS: &str = "__PILLAR__UPSTREAM__SERVERS__";
 
 /// Memory beside a full cache, in MiB: the request of Kubernetes' own manifest, and Go's.
-const BESIDE_MIB: u64 = 30;
+const ALONGSIDE_MIB: u64 = 30;
 
 /// Memory of the caches of both reverse zones, successes and denials: entries that CoreDNS has where none are stated.
 const REVERSE_BYTES: u64 = 4 * 9_984 * ENTRY_BYTES;
@@ -55,10 +55,10 @@ fn configuration(of: DescribedDns<'_>) -> Tree {
     let cluster = format!("{CLUSTER} {{\n        force_tcp\n    }}");
     let few = format!("    cache {SUCCESS_S}\n");
     let zones = [
-        zone(of.deployment.domain(), &of.cache(Staleness::Verify), &cluster, true),
+        zone(of.deployment.domain(), &of.cache(CacheTimes::Verify), &cluster, true),
         zone("in-addr.arpa", &few, &cluster, false),
         zone("ip6.arpa", &few, &cluster, false),
-        zone(".", &of.cache(Staleness::Immediate), &upstream, false),
+        zone(".", &of.cache(CacheTimes::Immediate), &upstream, false),
     ];
     let why = format!(
         "{}\nserve_stale verify within the cluster: an old address of a pod is given only if CoreDNS does not answer. \
@@ -74,10 +74,10 @@ fn configuration(of: DescribedDns<'_>) -> Tree {
 
 fn container(of: DescribedDns<'_>, address: &str) -> Tree {
     let cache = (of.cache_bytes() * 2 + REVERSE_BYTES) / (1 << 20);
-    let amount = format!("{}Mi", cache + BESIDE_MIB);
+    let amount = format!("{}Mi", cache + ALONGSIDE_MIB);
     let why = format!(
         "Four caches, of the cluster, of all else and of both reverse zones: {cache} MiB if all are full, and \
-         {BESIDE_MIB} MiB beside. A cache that is \
+         {ALONGSIDE_MIB} MiB beside. A cache that is \
          killed at its limit is one node without: the limit is above what it can fill."
     );
     let requests = map([set("cpu", "25m"), set("memory", "30Mi")]);

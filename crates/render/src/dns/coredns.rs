@@ -1,6 +1,6 @@
 //! CoreDNS: what answers for services, and for all that caches do not have.
 
-use super::{DescribedDns, NAMESPACE, SERVICE, Staleness, metadata, object, ports_of_container, ports_of_dns, probe};
+use super::{CacheTimes, DescribedDns, NAMESPACE, SERVICE, metadata, object, ports_of_container, ports_of_dns, probe};
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 const NAME: &str = "coredns";
@@ -57,7 +57,7 @@ fn rights() -> Vec<Tree> {
 fn configuration(of: DescribedDns<'_>) -> Tree {
     let domain = of.deployment.domain();
     let (upstream, of_upstream) = of.upstream("/etc/resolv.conf");
-    let cache = of.cache(Staleness::Immediate);
+    let cache = of.cache(CacheTimes::Immediate);
     let text = format!(
         ".:53 {{\n    errors\n    health {{\n        lameduck 5s\n    }}\n    ready\n    kubernetes {domain} \
          in-addr.arpa \

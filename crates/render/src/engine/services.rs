@@ -4,7 +4,7 @@ use linerate_record::site::{Entry, TrafficPolicy};
 
 use super::{PORT, selector};
 use crate::deployment::Deployment;
-use crate::variant::EntryVariant;
+use crate::entry_variant::EntryVariant;
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 /// The label of services whose addresses are announced.

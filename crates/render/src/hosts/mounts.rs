@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use linerate_record::site::{Hosts, NodeGroup};
 
 use crate::catalogue::{ComponentSetting, reason, setting};
-use crate::deployment::{Deployment, hosts_of};
+use crate::deployment::{Deployment, hosts_for_group};
 use crate::file::RenderedFile;
 use crate::yaml::comment;
 
@@ -17,7 +17,7 @@ const SPREAD_HOURS: u64 = 6 * 24;
 
 /// The machines of a kind whose drives have units here: those of which the site says which devices they are.
 pub(super) fn with_units<'d>(deployment: &'d Deployment<'_>, group: &NodeGroup) -> Option<&'d Hosts> {
-    hosts_of(deployment.kubernetes, group).filter(|hosts| !hosts.devices.is_empty())
+    hosts_for_group(deployment.kubernetes, group).filter(|hosts| !hosts.devices.is_empty())
 }
 
 pub(super) fn files(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile> {

@@ -3,7 +3,7 @@
 use linerate_record::site::Provisioner;
 
 use crate::deployment::{DeployedPool, Deployment};
-use crate::names::uuid_of;
+use crate::object_names::stable_uuid;
 use crate::yaml::{CommentedEntry, Tree, list, map, set};
 
 /// What of a drive a claim asks for, in hundredths: XFS keeps a part of each drive for itself (its log, and what its
@@ -61,7 +61,7 @@ pub(super) fn class(provisioner: Provisioner, pool: &DeployedPool<'_>, drive: us
 fn of_directpv(pool: &DeployedPool<'_>, name: &str) -> Vec<CommentedEntry> {
     let mut parameters = vec![
         set("csi.storage.k8s.io/fstype", "xfs"),
-        set("directpv.min.io/volume-claim-id", uuid_of(name)).because(
+        set("directpv.min.io/volume-claim-id", stable_uuid(name)).because(
             "No drive has two volumes with the same one: otherwise the drive with the most free space is taken, and \
              one drive would have several shards of a set.",
         ),

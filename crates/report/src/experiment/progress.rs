@@ -2,9 +2,9 @@
 
 use linerate_record::experiment::{ArmVerdict, Block, Effect, ExperimentStopReason, Report, Role};
 
+use crate::phrases::change;
+use crate::phrases::experiment as wording;
 use crate::terminal::clean;
-use crate::words::change;
-use crate::words::experiment as wording;
 
 /// Where a cell stands in its experiment, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

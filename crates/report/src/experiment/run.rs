@@ -1,13 +1,13 @@
 //! What an experiment says: as text for a terminal, as JSON and as a page.
 
-use linerate_record::experiment::{ArmVerdict, Effect, ExperimentReport, Secondary};
+use linerate_record::experiment::{ArmVerdict, Effect, ExperimentReport, SecondaryMetric};
 use linerate_record::units::duration_ns;
 
-use super::{forest, remark_lines};
-use crate::ink::Ink;
+use super::{forest_plot, remark_lines};
+use crate::colour::Colour;
+use crate::phrases::experiment as wording;
+use crate::phrases::{self, ABSENT, change};
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
-use crate::words::experiment as wording;
-use crate::words::{self, ABSENT, change};
 
 /// Columns before what is told of a name.
 const LEAD_COLUMNS: usize = 14;
@@ -36,12 +36,12 @@ pub fn run_html(reported: &ExperimentReport) -> String {
 pub fn run_text(report: &ExperimentReport, look: TextStyle) -> String {
     [
         header(report, look),
-        hanging_in(ink(report), " ▸", 3, &wording::outcome(&report.report).join(" "), look),
+        hanging_in(colour(report), " ▸", 3, &wording::outcome(&report.report).join(" "), look),
         ending(report, look),
-        apart(&forest::plot(&report.report, look)),
+        apart(&forest_plot::plot(&report.report, look)),
         apart(&undecided(report, look)),
         apart(&secondary(report, look)),
-        apart(&beside(report, look)),
+        apart(&alongside(report, look)),
         apart(&profile(report, look)),
     ]
     .concat()
@@ -53,14 +53,14 @@ fn apart(part: &str) -> String {
 }
 
 /// The ink of what was found.
-fn ink(report: &ExperimentReport) -> Ink {
+fn colour(report: &ExperimentReport) -> Colour {
     let any = |wanted| report.report.effects.iter().any(|effect| effect.verdict == wanted);
-    if any(ArmVerdict::Helps) { Ink::Green } else { Ink::Dim }
+    if any(ArmVerdict::Helps) { Colour::Green } else { Colour::Dim }
 }
 
 fn header(report: &ExperimentReport, look: TextStyle) -> String {
     let experiment = &report.experiment;
-    let began = format!("{}, {}", experiment.id, words::utc(experiment.started_unix_ms));
+    let began = format!("{}, {}", experiment.id, phrases::utc(experiment.started_unix_ms));
     let load = format!("{} at {}", experiment.load, experiment.target);
     let fleet = experiment.fleet.as_ref().map(|fleet| ("changed", wording::changed_and_loaded(fleet)));
     let lines = [("load", load)].into_iter().chain(fleet).chain([("experiment", began)]);
@@ -86,7 +86,7 @@ fn undecided(report: &ExperimentReport, look: TextStyle) -> String {
 /// Figures beside the primary one, below the arm that they are of. Counts that are nothing everywhere are left out.
 fn secondary(report: &ExperimentReport, look: TextStyle) -> String {
     let all = &report.report.secondary;
-    let is_something = |one: &&Secondary| {
+    let is_something = |one: &&SecondaryMetric| {
         let mut same = all.iter().filter(|other| other.figure == one.figure);
         same.any(|other| other.baseline != 0.0 || other.value != 0.0)
     };
@@ -104,22 +104,22 @@ fn secondary(report: &ExperimentReport, look: TextStyle) -> String {
     text
 }
 
-fn secondary_row(one: &Secondary, look: TextStyle) -> String {
+fn secondary_row(one: &SecondaryMetric, look: TextStyle) -> String {
     let value = |value: f64| wording::figure_value(&one.figure, value);
     let share = one.share.map_or_else(|| ABSENT.to_owned(), change);
     let interval = wording::interval(one.low_share, one.high_share).unwrap_or_default();
     let name = cut(&clean(&wording::figure(&one.figure)), FIGURE_COLUMNS);
-    let name = paint(Ink::Dim, &format!("{name:<FIGURE_COLUMNS$}"), look);
+    let name = paint(Colour::Dim, &format!("{name:<FIGURE_COLUMNS$}"), look);
     let row = format!("{:>11} → {:<11} {share:>8}  {interval}", value(one.baseline), value(one.value));
     format!("   {name} {}\n", row.trim_end())
 }
 
 /// What was left out, what must be known of how arms reach their settings, and remarks.
-fn beside(report: &ExperimentReport, look: TextStyle) -> String {
+fn alongside(report: &ExperimentReport, look: TextStyle) -> String {
     let experiment = &report.experiment;
     let left_out = experiment.not_tested.iter().map(|one| format!("{}: {}", one.arm, one.why));
     let mut text = remark_lines(&report.report.remarks, look);
-    text.extend(left_out.map(|reported| hanging_in(Ink::Yellow, " not tested", LEAD_COLUMNS, &reported, look)));
+    text.extend(left_out.map(|reported| hanging_in(Colour::Yellow, " not tested", LEAD_COLUMNS, &reported, look)));
     text.extend(experiment.notes.iter().map(|note| hanging(" note", LEAD_COLUMNS, note, look)));
     text
 }
@@ -130,10 +130,10 @@ fn profile(report: &ExperimentReport, look: TextStyle) -> String {
         return String::new();
     }
     let title = " The profile that results; each change was tested on its own, not all of them together";
-    let mut text = format!("{}\n", paint(Ink::Dim, title, look));
+    let mut text = format!("{}\n", paint(Colour::Dim, title, look));
     for change in &report.advice {
         text.push_str(&hanging_in(
-            Ink::Green,
+            Colour::Green,
             " ▸",
             3,
             &format!("{}: {} → {}", change.place, change.prior, change.new),

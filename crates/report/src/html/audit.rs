@@ -6,12 +6,12 @@ use linerate_record::audit::{Audit, AuditFinding};
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
-use crate::words::{self, audit as wording};
+use super::page::{self, FindingRow, HtmlRow, Section, exact, named};
+use crate::phrases::{self, audit as wording};
 
 /// The page: findings, what never reaches an engine, every difference, what could not be read, what was assumed.
 pub(crate) fn page(audit: &Audit) -> String {
-    let header = sheet::header("Audit of a machine", &wording::facts(audit));
+    let header = page::header("Audit of a machine", &wording::facts(audit));
     let verdict = format!("<article class=\"card\"><p>{}</p></article>\n", escaped(&wording::verdict(audit)));
     let sections = [
         ("verdict", "Verdict", verdict),
@@ -22,13 +22,13 @@ pub(crate) fn page(audit: &Audit) -> String {
         ("assumed", "Assumed values", assumed(audit)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet("audit", &header, &sections, "{}", PLAN_SCRIPT)
+    page::sheet("audit", &header, &sections, "{}", PLAN_SCRIPT)
 }
 
 fn findings(findings: &[AuditFinding]) -> String {
-    sheet::findings(findings.iter().map(|finding| FindingRow {
+    page::findings(findings.iter().map(|finding| FindingRow {
         severity: finding.severity,
-        beside: format!(" {}", words::confidence(finding.confidence)),
+        alongside: format!(" {}", phrases::confidence(finding.confidence)),
         claim: &finding.claim,
         below: [named("Evidence", &finding.evidence), named("Remedy", &finding.remedy)].concat(),
     }))
@@ -38,13 +38,13 @@ fn unreached(audit: &Audit) -> String {
     if audit.unreached.is_empty() {
         return String::new();
     }
-    let row = |row: wording::Alike<'_, linerate_record::audit::Unreached>| {
+    let row = |row: wording::SameRows<'_, linerate_record::audit::Unreached>| {
         let one = row.first;
         HtmlRow::default()
             .name(&one.knob)
             .words(&wording::value(&one.host))
             .words(&wording::value(&one.engine_value))
-            .words(&one.wanted.as_deref().map_or_else(|| words::ABSENT.to_owned(), wording::value))
+            .words(&one.wanted.as_deref().map_or_else(|| phrases::ABSENT.to_owned(), wording::value))
             .words(&format!("{}, {}", one.engine.program, wording::processes(&row.pids)))
             .whole()
     };
@@ -87,7 +87,7 @@ fn differences(audit: &Audit) -> String {
             "<td{weight}>{:.2}<td class=\"l\">{}<td class=\"l wide\">{}. Relieves {}<td class=\"l wide\">{}\
              <td class=\"l wide\"><code>{}</code>",
             one.weight,
-            words::confidence(one.confidence),
+            phrases::confidence(one.confidence),
             escaped(&one.why),
             escaped(&one.relieves),
             escaped(&wording::when(one)),

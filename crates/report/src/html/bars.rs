@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use linerate_record::units::bytes_per_s_iec;
 
 use super::markup::escaped;
-use super::sheet::exact;
+use super::page::exact;
 
 /// Most bars of one picture; the ceilings above have a row in the table.
 const BARS_MAX: usize = 10;

@@ -8,7 +8,7 @@ use linerate_analysis::knee::{Knee, KneeOutcome};
 use linerate_analysis::view::{Estimate, Growth, GrowthPlan, Latency, MachineSample, Point, Series, Timeline, View};
 use serde_json::{Value, json};
 
-use crate::words;
+use crate::phrases;
 
 /// Interfaces drawn: those that moved the most.
 const NICS_MAX: usize = 12;
@@ -64,8 +64,8 @@ fn machine_clock(view: &View) -> Vec<u64> {
 }
 
 /// What differs from point to point: requests in flight, or the rate asked for of an open loop.
-fn load_of(point: &Point) -> f64 {
-    point.open.as_ref().map_or_else(|| f64::from(point.concurrency), |open| open.asked_per_s)
+fn load_value(point: &Point) -> f64 {
+    point.open.as_ref().map_or_else(|| f64::from(point.concurrency), |open| open.requested_per_s)
 }
 
 /// What its axis says.
@@ -80,7 +80,7 @@ fn first_ttfb(point: &Point) -> &Latency {
 fn throughput(view: &View, series: &Series) -> Value {
     let ceiling = view.ceiling_of(series);
     let estimate = |load: f64, estimate: &Estimate| json!([load, estimate.mean, estimate.half_width_95]);
-    let of_point = |point: &Point| estimate(load_of(point), point.throughput(series.measure));
+    let of_point = |point: &Point| estimate(load_value(point), point.throughput(series.measure));
     let is_closed = series.points.iter().all(|point| point.open.is_none());
     let points: Vec<Value> = if is_closed {
         // Where no request ended there is no throughput.
@@ -94,7 +94,7 @@ fn throughput(view: &View, series: &Series) -> Value {
     let mut again: Vec<&Point> = series.points.iter().filter(|p| is_closed && is_visited_again(series, p)).collect();
     again.sort_by_key(|point| point.point);
     json!({
-        "label": words::series_name(series),
+        "label": phrases::series_name(series),
         "measure": series.measure,
         "load": load_name(&series.points),
         "knee": series.knee.as_ref().filter(|knee| is_found(knee)).map(knee),
@@ -108,21 +108,21 @@ fn throughput(view: &View, series: &Series) -> Value {
 
 /// Throughput over clients, in the shape of a series: where growth ended stands for the knee.
 fn growth(growth: &Growth) -> Value {
-    let of = &growth.verdict;
-    let is_ended = matches!(of.outcome, GrowthOutcome::Ended | GrowthOutcome::Falls);
-    let end = of.points.iter().find(|point| is_ended && point.clients == of.ended_at);
+    let verdict = &growth.verdict;
+    let is_ended = matches!(verdict.outcome, GrowthOutcome::Ended | GrowthOutcome::Falls);
+    let end = verdict.points.iter().find(|point| is_ended && point.clients == verdict.ended_at);
     let point = |p: &GrowthPoint| json!([p.clients, p.throughput.mean, p.throughput.half_width_95]);
     let planned =
         |plan: &GrowthPlan| plan.points.iter().map(|p| json!([p.clients, p.ceiling_bytes_per_s])).collect::<Vec<_>>();
     json!({
-        "label": words::series_label(&growth.workload, &growth.size),
+        "label": phrases::series_label(&growth.workload, &growth.size),
         "measure": growth.measure,
         "load": "clients",
-        "knee": end.map(|p| json!([of.ended_at, of.lowest, of.highest, p.throughput.mean])),
+        "knee": end.map(|p| json!([verdict.ended_at, verdict.lowest, verdict.highest, p.throughput.mean])),
         "law": growth.scaling.as_ref().map(|scaling| &scaling.curve),
         "plan": growth.planned.as_ref().map(planned),
         "ceiling": null,
-        "points": of.points.iter().map(point).collect::<Vec<_>>(),
+        "points": verdict.points.iter().map(point).collect::<Vec<_>>(),
         "visits": [],
     })
 }
@@ -170,12 +170,12 @@ struct LatencyAt<'a> {
 }
 
 fn selectable(series: &Series) -> Vec<Selectable<'_>> {
-    let label = words::series_name(series);
+    let label = phrases::series_name(series);
     let each = series.at_each();
     let drawn = drawn(each.len());
-    let at = |i: usize, point: &Point, total, ttfb| LatencyAt { load: load_of(point), drawn: drawn[i], total, ttfb };
+    let at = |i: usize, point: &Point, total, ttfb| LatencyAt { load: load_value(point), drawn: drawn[i], total, ttfb };
     let points = || each.iter().copied().enumerate();
-    let whole = points().map(|(i, point)| at(i, point, words::first_latency(point), first_ttfb(point))).collect();
+    let whole = points().map(|(i, point)| at(i, point, phrases::first_latency(point), first_ttfb(point))).collect();
     let ops = series.points.first().map_or(&[][..], |point| &point.ops);
     let of_ops = ops.iter().filter(|_| ops.len() > 1).map(|figures| {
         let of_op = points().filter_map(|(i, point)| {
@@ -247,18 +247,18 @@ fn machine(samples: &[MachineSample], clock: &[u64]) -> Value {
             .map(|disk| (disk.name.as_str(), disk.read_bytes_per_s.max(disk.write_bytes_per_s)))
             .collect()
     });
-    let of = |figure: fn(&MachineSample) -> Option<f64>| column(samples.iter().map(figure));
+    let sample_column = |figure: fn(&MachineSample) -> Option<f64>| column(samples.iter().map(figure));
     json!({
         "at_ms": clock,
-        "cpu_busy": of(|sample| Some(sample.cpu_busy)),
-        "cpu_busiest": of(|sample| Some(sample.cpu_busiest)),
-        "softirq": of(|sample| Some(sample.softirq)),
-        "steal": of(|sample| Some(sample.steal)),
-        "retransmits_per_s": of(|sample| Some(sample.retransmits_per_s)),
-        "memory_available_bytes": of(|sample| Some(sample.memory_available_bytes as f64)),
-        "pressure_cpu": of(|sample| sample.pressure_cpu),
-        "pressure_io": of(|sample| sample.pressure_io),
-        "pressure_memory": of(|sample| sample.pressure_memory),
+        "cpu_busy": sample_column(|sample| Some(sample.cpu_busy)),
+        "cpu_busiest": sample_column(|sample| Some(sample.cpu_busiest)),
+        "softirq": sample_column(|sample| Some(sample.softirq)),
+        "steal": sample_column(|sample| Some(sample.steal)),
+        "retransmits_per_s": sample_column(|sample| Some(sample.retransmits_per_s)),
+        "memory_available_bytes": sample_column(|sample| Some(sample.memory_available_bytes as f64)),
+        "pressure_cpu": sample_column(|sample| sample.pressure_cpu),
+        "pressure_io": sample_column(|sample| sample.pressure_io),
+        "pressure_memory": sample_column(|sample| sample.pressure_memory),
         "nics": nics.shown.iter().map(|name| nic(samples, name)).collect::<Vec<_>>(),
         "nics_left_out": nics.left_out,
         "disks": disks.shown.iter().map(|name| disk(samples, name)).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use linerate_record::units::{bytes_per_s_iec, count, duration_ns, percent};
 
 use super::markup::{escaped, table};
 use super::point_label;
-use crate::words;
+use crate::phrases;
 
 /// Rows beyond which only the best point of each series has rows.
 const ROWS_MAX: usize = 1_000;
@@ -58,7 +58,7 @@ pub(super) fn section(view: &View) -> String {
     for (series, point) in shown {
         let label = point_label(series, point);
         let mut clients: Vec<&ClientFigures> = point.clients.iter().collect();
-        if clients.len() > words::growth::ROWS_MAX {
+        if clients.len() > phrases::client_growth::ROWS_MAX {
             clients.sort_by(|a, b| a.throughput(series.measure).total_cmp(&b.throughput(series.measure)));
         }
         rows.extend(clients.into_iter().map(|client| row(&label, client)));
@@ -68,24 +68,24 @@ pub(super) fn section(view: &View) -> String {
 }
 
 fn row(label: &str, client: &ClientFigures) -> String {
-    let share = |share: Option<f64>| share.map_or_else(|| words::ABSENT.to_owned(), words::percent);
-    let latency = |ns: u64| if client.requests == 0 { words::ABSENT.to_owned() } else { duration_ns(ns as f64) };
-    let or_absent = |text: Option<String>| text.unwrap_or_else(|| words::ABSENT.to_owned());
+    let share = |share: Option<f64>| share.map_or_else(|| phrases::ABSENT.to_owned(), phrases::percent);
+    let latency = |ns: u64| if client.requests == 0 { phrases::ABSENT.to_owned() } else { duration_ns(ns as f64) };
+    let or_absent = |text: Option<String>| text.unwrap_or_else(|| phrases::ABSENT.to_owned());
     let figures = [
         percent(client.share),
         count(client.requests_per_s),
         bytes_per_s_iec(client.bytes_per_s),
-        words::grouped(client.errors),
+        phrases::grouped(client.errors),
         latency(client.total_p50_ns),
         latency(client.total_p99_ns),
         share(client.busy),
         share(client.machine_busy),
-        or_absent(words::growth::nic(client)),
-        or_absent(words::growth::retransmits(client)),
+        or_absent(phrases::client_growth::nic(client)),
+        or_absent(phrases::client_growth::retransmits(client)),
         share(client.ceiling_share),
     ];
     let figures: String = figures.iter().map(|cell| format!("<td>{}", escaped(cell))).collect();
-    let [label, name, state] = [label, &client.client, &words::growth::state(client)].map(escaped);
+    let [label, name, state] = [label, &client.client, &phrases::client_growth::state(client)].map(escaped);
     format!("<tr><td class=\"l\">{label}<td class=\"l\">{name}</td>{figures}<td class=\"l\">{state}\n")
 }
 
@@ -130,7 +130,7 @@ fn strip(label: &str, point: &Point, measure: Measure) -> String {
             (None, None) => "",
         };
         let (name, at) = (escaped(&row.client), row.throughput(measure));
-        let title = format!("{name}: {}", words::growth::rate(at, measure));
+        let title = format!("{name}: {}", phrases::client_growth::rate(at, measure));
         let _ = write!(bars, "<b{class} style=\"--h:{:.1}%\" title=\"{title}\"></b>", height(at));
     }
     let middle = 0.5 * (rows[(rows.len() - 1) / 2].throughput(measure) + rows[rows.len() / 2].throughput(measure));
@@ -139,7 +139,7 @@ fn strip(label: &str, point: &Point, measure: Measure) -> String {
          role=\"img\" aria-label=\"Throughput of each client, sorted; the figures are in the table\">{bars}<i \
          style=\"bottom:{:.1}%\"></i></div>\n{}</figure>\n",
         escaped(label),
-        escaped(&words::growth::spread(point, measure)),
+        escaped(&phrases::client_growth::spread(point, measure)),
         height(middle),
         labels(&rows, measure)
     )
@@ -160,8 +160,8 @@ fn labels(rows: &[&ClientFigures], measure: Measure) -> String {
         let text = format!(
             "{} {} {}",
             row.client,
-            words::growth::rate(row.throughput(measure), measure),
-            words::growth::state(row)
+            phrases::client_growth::rate(row.throughput(measure), measure),
+            phrases::client_growth::state(row)
         );
         let _ = write!(
             html,

@@ -4,15 +4,15 @@ use linerate_analysis::compare::{ComparedRuns, Comparison, Metric, SeriesCompari
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, HtmlRow, Section, named};
-use crate::words;
-use crate::words::comparison::{interval, metric_word, noted, value, verdict};
+use super::page::{self, HtmlRow, Section, named};
+use crate::phrases;
+use crate::phrases::comparison::{interval, metric_word, noted, value, verdict};
 
 const HEADS: [&str; 7] = ["At", "<Figure", "A", "B", "B against A", "<95 % interval", "<Verdict"];
 
 /// The page: what it comes to, a table of bars a series, what differs in the set-up, how to read it.
 pub(crate) fn page(comparison: &Comparison) -> String {
-    let header = sheet::header("Two sides compared", &[("A", arm(&comparison.a)), ("B", arm(&comparison.b))]);
+    let header = page::header("Two sides compared", &[("A", arm(&comparison.a)), ("B", arm(&comparison.b))]);
     let notes = noted(comparison);
     let short =
         notes.iter().filter(|(lead, _)| matches!(*lead, "in short" | "runs" | "drift" | "disturbed" | "threshold"));
@@ -37,7 +37,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
         ("read", "How to read it", read),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet("comparison", &header, &sections, "{}", PLAN_SCRIPT)
+    page::sheet("comparison", &header, &sections, "{}", PLAN_SCRIPT)
 }
 
 fn arm(arm: &ComparedRuns) -> String {
@@ -48,28 +48,28 @@ fn arm(arm: &ComparedRuns) -> String {
 fn series(series: &SeriesComparison) -> String {
     let all = || series.points.iter().flat_map(|point| &point.contrasts);
     let most = |metric: Metric| {
-        let of = all().filter(|c| c.metric == metric).flat_map(|c| [c.a.value, c.b.value]);
-        of.fold(f64::MIN_POSITIVE, f64::max)
+        let metric_values = all().filter(|c| c.metric == metric).flat_map(|c| [c.a.value, c.b.value]);
+        metric_values.fold(f64::MIN_POSITIVE, f64::max)
     };
     let mut rows = String::new();
     for point in &series.points {
         let at = series.load(point);
-        for contrast in &point.contrasts {
-            let most = most(contrast.metric);
-            let side = |side| value(side, contrast.metric, series.measure);
+        for metric_comparison in &point.contrasts {
+            let most = most(metric_comparison.metric);
+            let side = |side| value(side, metric_comparison.metric, series.measure);
             rows.push_str(
                 &HtmlRow::default()
                     .name(&at)
-                    .words(metric_word(contrast.metric))
-                    .bar(contrast.a.value / most, &side(&contrast.a))
-                    .bar(contrast.b.value / most, &side(&contrast.b))
-                    .number(&words::change(contrast.share))
-                    .words(&interval(contrast))
-                    .words(&verdict(contrast).1)
+                    .words(metric_word(metric_comparison.metric))
+                    .bar(metric_comparison.a.value / most, &side(&metric_comparison.a))
+                    .bar(metric_comparison.b.value / most, &side(&metric_comparison.b))
+                    .number(&phrases::change(metric_comparison.share))
+                    .words(&interval(metric_comparison))
+                    .words(&verdict(metric_comparison).1)
                     .whole(),
             );
         }
     }
-    let label = words::compared_name(series);
+    let label = phrases::compared_name(series);
     if rows.is_empty() { String::new() } else { table(&label, &HEADS, &rows) }
 }

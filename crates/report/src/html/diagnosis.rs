@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use linerate_record::diagnosis::{Diagnosis, Suspect};
-use linerate_record::shown::named_some;
+use linerate_record::sanitize::named_some;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, grouped, percent};
 use serde::Serialize;
 
 use super::DIAGNOSIS_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, HtmlRow, Section, exact, named};
-use crate::diagnosed::{
+use super::page::{self, HtmlRow, Section, exact, named};
+use crate::diagnosis_sentences::{
     NOTHING_TO_SEND, load, of_members, of_path, of_rack_pair, of_sent_again, sender_time, waits, window, worst,
 };
-use crate::words;
+use crate::phrases;
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -48,12 +48,12 @@ pub(crate) fn page(diagnosis: &Diagnosis) -> String {
          clients, switches, or what no reading here shows. Weights compare suspects; they are not probabilities.</p>\n",
         escaped(&diagnosis.answer),
         exact("none_of_these", diagnosis.none_of_these),
-        words::percent(diagnosis.none_of_these)
+        phrases::percent(diagnosis.none_of_these)
     );
     let next = diagnosis.next.as_ref().map_or_else(String::new, |next| named("Read next", next));
     let sections = [
         ("suspects", "What can have held it back", format!("{weights}<div class=\"cards\">{cards}</div>{next}")),
-        ("odd", "What is unlike its peers", odd(diagnosis)),
+        ("odd", "What is unlike its peers", outlier(diagnosis)),
         ("used", "Resources against their ceilings", used(diagnosis)),
         ("sockets", "What senders wait for", sockets(diagnosis)),
         ("racks", "What is sent again from rack to rack", racks(diagnosis)),
@@ -65,11 +65,11 @@ pub(crate) fn page(diagnosis: &Diagnosis) -> String {
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
     let drawn = Drawn { nodes: diagnosis.nodes.iter().map(|node| node.name.as_str()).collect(), heat: &diagnosis.heat };
     let view = serde_json::to_string(&drawn).unwrap_or_else(|_| "{}".to_owned());
-    sheet::sheet("diagnosis", &sheet::header("What held it back", &facts), &sections, &view, DIAGNOSIS_SCRIPT)
+    page::sheet("diagnosis", &page::header("What held it back", &facts), &sections, &view, DIAGNOSIS_SCRIPT)
 }
 
 fn card(place: usize, suspect: &Suspect) -> String {
-    let weight = words::percent(suspect.weight);
+    let weight = phrases::percent(suspect.weight);
     let mut html = format!(
         "<article class=\"card\"><h3>{}</h3>\n<p class=\"best\"><strong{}>{}</strong> <span class=\"unit\">%</span> \
          <span class=\"pm\">of the weight</span></p>\n<div class=\"meter\" style=\"--w:{:.1}%\" \
@@ -89,15 +89,15 @@ fn card(place: usize, suspect: &Suspect) -> String {
     html
 }
 
-fn odd(diagnosis: &Diagnosis) -> String {
+fn outlier(diagnosis: &Diagnosis) -> String {
     let mut html = String::new();
-    let rows = diagnosis.odd.iter().enumerate().map(|(i, odd)| {
+    let rows = diagnosis.outlier.iter().enumerate().map(|(i, outlier)| {
         let at = |field: &str| format!("odd.{i}.{field}");
         HtmlRow::default()
-            .name(&odd.node)
-            .sentence(&odd.claim)
-            .figure(&at("sigmas"), odd.sigmas, &format!("{:.1}", odd.sigmas))
-            .figure(&at("chance"), odd.chance, &format!("{:.0e}", odd.chance))
+            .name(&outlier.node)
+            .sentence(&outlier.claim)
+            .figure(&at("sigmas"), outlier.sigmas, &format!("{:.1}", outlier.sigmas))
+            .figure(&at("chance"), outlier.chance, &format!("{:.0e}", outlier.chance))
             .whole()
     });
     let rows: String = rows.collect();
@@ -111,7 +111,7 @@ fn odd(diagnosis: &Diagnosis) -> String {
          odd.</p>",
         exact("comparisons", diagnosis.comparisons),
         diagnosis.comparisons,
-        words::percent(diagnosis.false_alarm_share)
+        phrases::percent(diagnosis.false_alarm_share)
     );
     html
 }
@@ -125,8 +125,8 @@ fn used(diagnosis: &Diagnosis) -> String {
         HtmlRow::default()
             .name(used.resource.name())
             .words(&used.group)
-            .figure_bar(&at("share"), used.share, used.share, &words::percent(used.share))
-            .figure_bar(&at("most_share"), used.most_share, used.most_share, &words::percent(used.most_share))
+            .figure_bar(&at("share"), used.share, used.share, &phrases::percent(used.share))
+            .figure_bar(&at("most_share"), used.most_share, used.most_share, &phrases::percent(used.most_share))
             .words(&used.most_node)
             .figure(&at("capacity"), used.capacity, &used.resource.amount(used.capacity))
             .figure(&at("full_nodes"), used.full_nodes, &format!("{} of {}", used.full_nodes, used.nodes))
@@ -153,15 +153,15 @@ fn sockets(diagnosis: &Diagnosis) -> String {
         let at = |field: &str| format!("sockets.{i}.{field}");
         let time = sender_time(used);
         let share = |row: HtmlRow, field: &str, value: f64, of_all: f64| {
-            row.figure_bar(&at(field), value, of_all, &words::percent(value))
+            row.figure_bar(&at(field), value, of_all, &phrases::percent(value))
         };
-        let mut row = HtmlRow::default().name(of_path(used.path)).bar(time.nothing, &words::percent(time.nothing));
-        row = row.figure(&at("busy_share"), used.busy_share, &words::percent(used.busy_share));
+        let mut row = HtmlRow::default().name(of_path(used.path)).bar(time.nothing, &phrases::percent(time.nothing));
+        row = row.figure(&at("busy_share"), used.busy_share, &phrases::percent(used.busy_share));
         row = share(row, "window_share", used.window_share, time.window);
         row = share(row, "buffer_share", used.buffer_share, time.buffer);
         let rest = (1.0 - used.window_share - used.buffer_share).max(0.0);
-        row.bar(time.rest, &words::percent(rest))
-            .figure(&at("retransmitted_share"), used.retransmitted_share, &words::percent(used.retransmitted_share))
+        row.bar(time.rest, &phrases::percent(rest))
+            .figure(&at("retransmitted_share"), used.retransmitted_share, &phrases::percent(used.retransmitted_share))
             .figure(&at("round_trip_us"), used.round_trip_us, &duration_ns(used.round_trip_us as f64 * 1e3))
             .figure(&at("sent_bytes"), used.sent_bytes, &bytes_iec(used.sent_bytes as f64))
             .figure(&at("sockets"), used.sockets, &grouped(used.sockets))
@@ -188,8 +188,8 @@ const FULL_BAR: f64 = 0.01;
 
 fn racks(diagnosis: &Diagnosis) -> String {
     let pairs = &diagnosis.rack_pairs;
-    let told = worst(pairs).into_iter().take(WORST_SHOWN).map(|pair| named("Most", &of_rack_pair(pair)));
-    let mut html: String = told.collect();
+    let reported = worst(pairs).into_iter().take(WORST_SHOWN).map(|pair| named("Most", &of_rack_pair(pair)));
+    let mut html: String = reported.collect();
     let most = pairs.iter().map(|pair| pair.retransmitted_share).fold(FULL_BAR, f64::max);
     let at: BTreeMap<(&str, &str), usize> =
         pairs.iter().enumerate().map(|(i, pair)| ((pair.from.as_str(), pair.to.as_str()), i)).collect();
@@ -225,8 +225,8 @@ fn uplinks(diagnosis: &Diagnosis) -> String {
     let rows = diagnosis.racks.iter().enumerate().map(|(i, rack)| {
         let at = |field: &str| format!("racks.{i}.{field}");
         let share = |row: HtmlRow, field: &str, share: Option<f64>| match share {
-            Some(share) => row.figure_bar(&at(field), share, share, &words::percent(share)),
-            None => row.number(words::ABSENT),
+            Some(share) => row.figure_bar(&at(field), share, share, &phrases::percent(share)),
+            None => row.number(phrases::ABSENT),
         };
         let rate = |row: HtmlRow, field: &str, bytes_per_s: f64| {
             row.figure(&at(field), bytes_per_s, &bits_per_s(8.0 * bytes_per_s))
@@ -251,7 +251,7 @@ fn heat(diagnosis: &Diagnosis) -> String {
              style=\"width:100%;image-rendering:pixelated\" role=\"img\" aria-label=\"{} of each node over \
              time\"></canvas><p class=\"hint told\">blue is little, red is full; point at a cell</p></figure>",
             escaped(&map.name),
-            words::plural(map.rows.len() as u64, "node"),
+            phrases::plural(map.rows.len() as u64, "node"),
             escaped(&map.name)
         );
     }
@@ -264,8 +264,8 @@ fn lacking(diagnosis: &Diagnosis) -> String {
         .iter()
         .map(|absent| named(&absent.metric, &format!("{}: scrape {}", absent.of.name(), absent.from)));
     let mut html: String = lacking.collect();
-    if !diagnosis.strangers.is_empty() {
-        html.push_str(&named("No nodes of the site", &named_some(diagnosis.strangers.iter().map(String::as_str))));
+    if !diagnosis.unknown_nodes.is_empty() {
+        html.push_str(&named("No nodes of the site", &named_some(diagnosis.unknown_nodes.iter().map(String::as_str))));
     }
     html
 }
@@ -327,20 +327,20 @@ mod tests {
 
     #[test]
     fn a_direction_of_which_too_few_pairs_tell_says_so() {
-        let mut of = of_racks(3);
-        (of.rack_pairs[7].is_too_few, of.rack_pairs[7].node_pairs) = (true, 1);
-        let page = page(&of);
+        let mut diagnosis = of_racks(3);
+        (diagnosis.rack_pairs[7].is_too_few, diagnosis.rack_pairs[7].node_pairs) = (true, 1);
+        let page = page(&diagnosis);
         assert!(page.contains("too few pairs (1)") && !page.contains("rack_pairs.7.retransmitted_share"));
-        let said = of_rack_pair(&of.rack_pairs[7]);
+        let said = of_rack_pair(&diagnosis.rack_pairs[7]);
         assert_eq!(said, "row-3 to row-2: not judged, 1 pair of nodes sent enough to tell: too few");
-        assert_ne!(worst(&of.rack_pairs)[0].from, "row-3");
+        assert_ne!(worst(&diagnosis.rack_pairs)[0].from, "row-3");
     }
 
     #[test]
     fn what_others_named_is_text_and_no_markup() {
         let mut diagnosis = diagnosis(1);
         diagnosis.nodes[0].name = "</script><b>".to_owned();
-        diagnosis.odd[0].node = "<i>x".to_owned();
+        diagnosis.outlier[0].node = "<i>x".to_owned();
         diagnosis.caveats.push("<u>y".to_owned());
         diagnosis.clients.push("<s>z".to_owned());
         let racks = of_racks(1);

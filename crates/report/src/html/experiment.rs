@@ -4,15 +4,15 @@ mod setup;
 
 use std::fmt::Write as _;
 
-use linerate_record::experiment::{ArmVerdict, Effect, ExperimentReport, Secondary};
+use linerate_record::experiment::{ArmVerdict, Effect, ExperimentReport, SecondaryMetric};
 use linerate_record::units::duration_ns;
 use serde_json::json;
 
 use super::EXPERIMENT_SCRIPT;
 use super::markup::{escaped, table};
-use super::sheet::{self, HtmlRow, Section, exact};
-use crate::words::experiment as wording;
-use crate::words::{self, ABSENT, change};
+use super::page::{self, HtmlRow, Section, exact};
+use crate::phrases::experiment as wording;
+use crate::phrases::{self, ABSENT, change};
 
 /// The page: what was found, the profile that results, effects, blocks over time, and how it was measured.
 pub(crate) fn page(report: &ExperimentReport) -> String {
@@ -30,13 +30,7 @@ pub(crate) fn page(report: &ExperimentReport) -> String {
         ("design", "Design", setup::design(report)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet(
-        &format!("{} experiment", experiment.id),
-        &header(report),
-        &sections,
-        &drawn(report),
-        EXPERIMENT_SCRIPT,
-    )
+    page::sheet(&format!("{} experiment", experiment.id), &header(report), &sections, &drawn(report), EXPERIMENT_SCRIPT)
 }
 
 /// The whole report: what the script draws.
@@ -57,8 +51,8 @@ fn header(report: &ExperimentReport) -> String {
     if !report.report.blocks.is_empty() {
         facts.push(("Time", duration_ns(report.report.elapsed_ns as f64)));
     }
-    facts.push(("Experiment", format!("{}, {}", experiment.id, words::utc(experiment.started_unix_ms))));
-    sheet::header(title, &facts)
+    facts.push(("Experiment", format!("{}, {}", experiment.id, phrases::utc(experiment.started_unix_ms))));
+    page::header(title, &facts)
 }
 
 /// An item for each arm with what may be said of it, what matters most first.
@@ -134,9 +128,9 @@ fn effect_row(i: usize, effect: &Effect) -> String {
         row = cell(row, field, value, &change);
     }
     row = cell(row, "p", effect.p, &wording::probability).figure(&path("runs"), effect.runs, &effect.runs.to_string());
-    row = cell(row, "effective", effect.effective, &words::decimal);
+    row = cell(row, "effective", effect.effective, &phrases::decimal);
     row = cell(row, "detectable_share", effect.detectable_share, &|v| change(v).trim_start_matches('+').to_owned());
-    row = cell(row, "runs_needed", effect.runs_needed.map(f64::from), &|v| words::grouped(v as u64));
+    row = cell(row, "runs_needed", effect.runs_needed.map(f64::from), &|v| phrases::grouped(v as u64));
     row = cell(row, "needed_ns", effect.needed_ns.map(|ns| ns as f64), &duration_ns);
     row.words(wording::decision(effect)).whole()
 }
@@ -198,7 +192,7 @@ fn secondary(report: &ExperimentReport) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let row = |(i, one): (usize, &Secondary)| {
+    let row = |(i, one): (usize, &SecondaryMetric)| {
         let path = |field: &str| format!("report.secondary.{i}.{field}");
         let value = |value: f64| wording::figure_value(&one.figure, value);
         let opens = i == 0 || all[i - 1].arm != one.arm;

@@ -3,34 +3,34 @@
 use std::fmt::Write as _;
 
 use linerate_record::explanation::{
-    DescribedCeiling, Explanation, FigureStanding, Hypothesis, Kind, Residual, Separator,
+    DescribedCeiling, DistinguishingReading, Explanation, FigureAgainstCeiling, Hypothesis, Kind, Residual,
 };
 use linerate_record::units::bytes_per_s_iec;
 
 use super::PLAN_SCRIPT;
 use super::bars::{self, Bar, ReferenceLine};
 use super::markup::{escaped, table};
-use super::sheet::{self, HtmlRow, Section, exact, named};
-use crate::words::{self, explained, model};
+use super::page::{self, HtmlRow, Section, exact, named};
+use crate::phrases::{self, hypotheses, site_and_plan};
 
 /// The page: ceilings as bars with what was measured across them, what fits, with what it predicts of each figure, what
 /// nothing fits, and what to read next.
 pub(crate) fn page(explanation: &Explanation) -> String {
     let observations = &explanation.observations;
-    let of_site = observations.figures.iter().filter(|figure| model::of_site(&figure.what));
-    let mut facts: Vec<(&str, String)> = vec![("Measuring error", model::measuring_error(explanation))];
-    let reported: Vec<String> = of_site.map(model::observed).collect();
+    let of_site = observations.figures.iter().filter(|figure| site_and_plan::of_site(&figure.what));
+    let mut facts: Vec<(&str, String)> = vec![("Measuring error", site_and_plan::measuring_error(explanation))];
+    let reported: Vec<String> = of_site.map(site_and_plan::observed).collect();
     if !reported.is_empty() {
         facts.insert(0, ("Observed", reported.join("; ")));
     }
     if let Some(nodes) = &explanation.node_figures {
-        facts.push(("Of single nodes", words::plural(nodes.figures, "figure")));
+        facts.push(("Of single nodes", phrases::plural(nodes.figures, "figure")));
     }
-    let outcome = explained::outcome(explanation);
+    let outcome = hypotheses::outcome(explanation);
     let survivors = &explanation.survivors;
     let kinds = &explanation.kinds;
     let cards: String = kinds.iter().map(|kind| card(kind, survivors)).collect();
-    let weights = format!("<p class=\"hint\">{}</p>\n", escaped(model::WEIGHTS));
+    let weights = format!("<p class=\"hint\">{}</p>\n", escaped(site_and_plan::WEIGHTS));
     let weights = if survivors.is_empty() { "" } else { weights.as_str() };
     let is_first = |place: &usize| kinds.iter().any(|kind| kind.survivors.first() == Some(place));
     let of_run = explanation.of_run.iter().map(|reported| named("Run", reported));
@@ -45,8 +45,8 @@ pub(crate) fn page(explanation: &Explanation) -> String {
                 "{}<p class=\"hint\">{}; {} for {}</p>\n{weights}<div class=\"cards\">{cards}</div>",
                 first,
                 escaped(&outcome),
-                words::percent(explanation.none_of_these),
-                model::NONE_OF_THESE
+                phrases::percent(explanation.none_of_these),
+                site_and_plan::NONE_OF_THESE
             ),
         ),
         ("unexplained", "What nothing fits", unexplained(&explanation.unexplained, survivors)),
@@ -60,14 +60,14 @@ pub(crate) fn page(explanation: &Explanation) -> String {
         ("caveats", "What this rests on", caveats(&explanation.caveats)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet("explanation", &sheet::header("Possible causes", &facts), &sections, "{}", PLAN_SCRIPT)
+    page::sheet("explanation", &page::header("Possible causes", &facts), &sections, "{}", PLAN_SCRIPT)
 }
 
 /// A hypothesis, and those that no figure tells from it.
 fn card(kind: &Kind, survivors: &[Hypothesis]) -> String {
     let Some(&i) = kind.survivors.first() else { return String::new() };
     let hypothesis = &survivors[i];
-    let weight = words::percent(hypothesis.weight);
+    let weight = phrases::percent(hypothesis.weight);
     let mut html = format!(
         "<article class=\"card\"><h3>{} · {}</h3>\n<p class=\"best\"><strong{}>{}</strong> \
          <span class=\"unit\">%</span> <span class=\"pm\">of the weight</span></p>\n\
@@ -77,16 +77,16 @@ fn card(kind: &Kind, survivors: &[Hypothesis]) -> String {
         exact(&format!("survivors.{i}.weight"), hypothesis.weight),
         escaped(weight.trim_end_matches(" %")),
         100.0 * hypothesis.weight.clamp(0.0, 1.0),
-        escaped(&explained::row(hypothesis)),
+        escaped(&hypotheses::row(hypothesis)),
     );
-    for residual in hypothesis.residuals.iter().filter(|residual| model::of_site(&residual.what)) {
-        let (class, verdict) = (if residual.explained { "target" } else { "critical" }, explained::verdict(residual));
-        let reported = escaped(&explained::residual(residual));
+    for residual in hypothesis.residuals.iter().filter(|residual| site_and_plan::of_site(&residual.what)) {
+        let (class, verdict) = (if residual.explained { "target" } else { "critical" }, hypotheses::verdict(residual));
+        let reported = escaped(&hypotheses::residual(residual));
         let _ = writeln!(html, "<p class=\"bound\"><span class=\"tag {class}\">{verdict}</span> {reported}</p>");
     }
-    html.push_str(&named("Like", &model::alike(kind, survivors)));
+    html.push_str(&named("Like", &site_and_plan::alike(kind, survivors)));
     for stated in hypothesis.deviations.iter().flat_map(|deviation| &deviation.contradicts) {
-        html.push_str(&named("Against", &explained::against(stated)));
+        html.push_str(&named("Against", &hypotheses::against(stated)));
     }
     for deviation in &hypothesis.deviations {
         html.push_str(&named("Shown by", &deviation.shown_by));
@@ -100,36 +100,36 @@ fn card(kind: &Kind, survivors: &[Hypothesis]) -> String {
 }
 
 /// Each figure of the whole site across the ceilings of its work.
-fn described_bars(standings: &[FigureStanding]) -> String {
-    let of = |(i, standing): (usize, &FigureStanding)| {
+fn described_bars(standings: &[FigureAgainstCeiling]) -> String {
+    let figure_bar = |(i, figure_row): (usize, &FigureAgainstCeiling)| {
         let path = |field: &str| format!("described.{i}.{field}");
         let bar = |(k, ceiling): (usize, &DescribedCeiling)| Bar {
-            name: model::of_group(ceiling.resource, ceiling.group.as_deref()),
+            name: site_and_plan::of_group(ceiling.resource, ceiling.group.as_deref()),
             limit_bytes_per_s: ceiling.limit_bytes_per_s,
             field: path(&format!("ceilings.{k}.limit_bytes_per_s")),
         };
-        let bars: Vec<Bar> = standing.ceilings.iter().enumerate().map(bar).collect();
+        let bars: Vec<Bar> = figure_row.ceilings.iter().enumerate().map(bar).collect();
         let line = |name, bytes_per_s, field| ReferenceLine { name, bytes_per_s, field: path(field) };
-        let goal = standing.goal_bytes_per_s.map(|goal| line("goal", goal, "goal_bytes_per_s"));
-        let measured = line("measured", standing.observed_bytes_per_s, "observed_bytes_per_s");
+        let goal = figure_row.goal_bytes_per_s.map(|goal| line("goal", goal, "goal_bytes_per_s"));
+        let measured = line("measured", figure_row.observed_bytes_per_s, "observed_bytes_per_s");
         let lines: Vec<ReferenceLine> = goal.into_iter().chain([measured]).collect();
-        bars::picture(&model::quantity(&standing.what), &bars, &lines)
+        bars::picture(&site_and_plan::quantity(&figure_row.what), &bars, &lines)
     };
-    standings.iter().enumerate().map(of).collect()
+    standings.iter().enumerate().map(figure_bar).collect()
 }
 
 /// Each figure against the site as described.
-fn described(standings: &[FigureStanding]) -> String {
-    let rows = standings.iter().enumerate().map(|(i, standing)| {
+fn described(standings: &[FigureAgainstCeiling]) -> String {
+    let rows = standings.iter().enumerate().map(|(i, figure_row)| {
         let path = |field: &str| format!("described.{i}.{field}");
-        let (observed, ceiling) = (standing.observed_bytes_per_s, standing.ceiling_bytes_per_s);
+        let (observed, ceiling) = (figure_row.observed_bytes_per_s, figure_row.ceiling_bytes_per_s);
         HtmlRow::default()
-            .name(&model::quantity(&standing.what))
+            .name(&site_and_plan::quantity(&figure_row.what))
             .figure(&path("observed_bytes_per_s"), observed, &bytes_per_s_iec(observed))
             .figure(&path("ceiling_bytes_per_s"), ceiling, &bytes_per_s_iec(ceiling))
-            .figure(&path("share"), standing.share, &words::percent(standing.share))
-            .words(&standing.bottleneck)
-            .sentence(&standing.claim)
+            .figure(&path("share"), figure_row.share, &phrases::percent(figure_row.share))
+            .words(&figure_row.bottleneck)
+            .sentence(&figure_row.claim)
             .whole()
     });
     let rows: String = rows.collect();
@@ -147,16 +147,16 @@ fn unexplained(residuals: &[Residual], survivors: &[Hypothesis]) -> String {
             html,
             "<li class=\"critical\"><p class=\"rank\"><span class=\"tag critical\">unexplained</span></p><div>\
              <p class=\"claim\">{}</p></div></li>",
-            escaped(&explained::unexplained(residual, survivors))
+            escaped(&hypotheses::unexplained(residual, survivors))
         );
     }
     html.push_str("</ul>\n");
     html
 }
 
-fn separator(separator: Option<&Separator>, survivors: &[Hypothesis]) -> String {
+fn separator(separator: Option<&DistinguishingReading>, survivors: &[Hypothesis]) -> String {
     let Some(separator) = separator else { return String::new() };
-    let expectations = model::expectations(separator, survivors, |_| true);
+    let expectations = site_and_plan::expectations(separator, survivors, |_| true);
     let rows = expectations.iter().map(|(names, reported)| HtmlRow::default().name(names).sentence(reported).whole());
     format!(
         "<article class=\"card\"><p class=\"claim\">{}</p>\n{}</article>\n<p></p>\n{}",
@@ -171,11 +171,11 @@ fn residuals(i: usize, hypothesis: &Hypothesis) -> String {
         let path = |field: &str| format!("survivors.{i}.residuals.{k}.{field}");
         let (observed, predicted) = (residual.observed_bytes_per_s, residual.predicted_bytes_per_s);
         HtmlRow::default()
-            .name(&model::quantity(&residual.what))
+            .name(&site_and_plan::quantity(&residual.what))
             .figure(&path("observed_bytes_per_s"), observed, &bytes_per_s_iec(observed))
-            .figure(&path("predicted_bytes_per_s"), predicted, &explained::predicted(residual))
-            .figure(&path("residual_share"), residual.residual_share, &words::change(residual.residual_share))
-            .words(explained::verdict(residual))
+            .figure(&path("predicted_bytes_per_s"), predicted, &hypotheses::predicted(residual))
+            .figure(&path("residual_share"), residual.residual_share, &phrases::change(residual.residual_share))
+            .words(hypotheses::verdict(residual))
             .words(&residual.bottleneck)
             .whole()
     });
@@ -188,8 +188,8 @@ fn every(survivors: &[Hypothesis]) -> String {
     let rows = survivors.iter().enumerate().map(|(i, hypothesis)| {
         HtmlRow::default()
             .name(&(i + 1).to_string())
-            .figure(&format!("survivors.{i}.weight"), hypothesis.weight, &words::percent(hypothesis.weight))
-            .sentence(&explained::row(hypothesis))
+            .figure(&format!("survivors.{i}.weight"), hypothesis.weight, &phrases::percent(hypothesis.weight))
+            .sentence(&hypotheses::row(hypothesis))
             .whole()
     });
     let rows: String = rows.collect();

@@ -6,7 +6,7 @@ use linerate_analysis::view::{Growth, View};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::markup::{escaped, table};
-use crate::words;
+use crate::phrases;
 
 const HEADS: [&str; 10] = [
     "Clients",
@@ -43,12 +43,12 @@ pub(super) fn section(view: &View) -> String {
 }
 
 fn one(growth: &Growth) -> String {
-    let label = words::series_label(&growth.workload, &growth.size);
+    let label = phrases::series_label(&growth.workload, &growth.size);
     let mut html =
-        format!("<p class=\"bound\">{}: {}</p>\n", escaped(&label), escaped(&words::growth::verdict(growth)));
+        format!("<p class=\"bound\">{}: {}</p>\n", escaped(&label), escaped(&phrases::client_growth::verdict(growth)));
     let lines = [
-        growth.planned.as_ref().map(|plan| format!("Plan: {}", words::growth::planned(plan))),
-        growth.scaling.as_ref().map(|scaling| words::usl(scaling, " over clients")),
+        growth.planned.as_ref().map(|plan| format!("Plan: {}", phrases::client_growth::planned(plan))),
+        growth.scaling.as_ref().map(|scaling| phrases::usl(scaling, " over clients")),
     ];
     for line in lines.into_iter().flatten() {
         let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&line));
@@ -57,16 +57,16 @@ fn one(growth: &Growth) -> String {
     for point in &growth.verdict.points {
         let plan = growth.planned.as_ref().and_then(|plan| plan.points.iter().find(|p| p.clients == point.clients));
         let plan = plan.map(|p| format!("{}, {}", bytes_per_s_iec(p.ceiling_bytes_per_s), p.bottleneck.name()));
-        let or_absent = |text: Option<String>| text.unwrap_or_else(|| words::ABSENT.to_owned());
+        let or_absent = |text: Option<String>| text.unwrap_or_else(|| phrases::ABSENT.to_owned());
         let cells = [
             point.concurrency.to_string(),
-            words::growth::rate(point.throughput.mean, growth.measure),
-            words::plus_minus(&point.throughput),
+            phrases::client_growth::rate(point.throughput.mean, growth.measure),
+            phrases::plus_minus(&point.throughput),
             point.visits.to_string(),
-            words::growth::rate(point.per_client, growth.measure),
-            or_absent(point.of_previous.as_ref().map(words::growth::times)),
-            or_absent(point.of_largest.as_ref().map(words::growth::times)),
-            or_absent(point.efficiency.as_ref().map(words::growth::share)),
+            phrases::client_growth::rate(point.per_client, growth.measure),
+            or_absent(point.of_previous.as_ref().map(phrases::client_growth::times)),
+            or_absent(point.of_largest.as_ref().map(phrases::client_growth::times)),
+            or_absent(point.efficiency.as_ref().map(phrases::client_growth::share)),
             or_absent(plan),
         ];
         let cells: String = cells.iter().map(|cell| format!("<td>{}", escaped(cell))).collect();

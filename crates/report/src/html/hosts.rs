@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use linerate_analysis::view::{HostFigures, Point, Series, View};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
-use super::markup::{Exact, PointCells, escaped, table};
+use super::markup::{ExactFigures, PointCells, escaped, table};
 use super::point_label;
-use crate::words;
+use crate::phrases;
 
 /// Rows beyond which cells leave out their exact figure.
 const EXACT_ROWS_MAX: usize = 600;
@@ -28,7 +28,7 @@ pub(super) fn tables(view: &View) -> String {
     let rows = all.iter().map(|(_, point)| point.hosts.len()).sum::<usize>();
     let shown = if rows <= ROWS_MAX { all } else { best_points(view) };
     let note = if rows <= ROWS_MAX { "" } else { "<p class=\"hint\">Best points; JSON has all.</p>\n" };
-    let exact = if rows <= EXACT_ROWS_MAX { Exact::Carried } else { Exact::Left };
+    let exact = if rows <= EXACT_ROWS_MAX { ExactFigures::Carried } else { ExactFigures::Left };
     let first = view.series.iter().find_map(|series| series.summary.best).map(|best| best.point);
     let mut options = String::new();
     let mut tables = String::new();
@@ -59,23 +59,23 @@ fn best_points(view: &View) -> Vec<(&Series, &Point)> {
     .collect()
 }
 
-fn host_table(label: &str, point: &Point, exact: Exact) -> String {
+fn host_table(label: &str, point: &Point, exact: ExactFigures) -> String {
     let largest = |figure: fn(&HostFigures) -> f64| point.hosts.iter().map(figure).fold(f64::MIN_POSITIVE, f64::max);
     let requests_largest = largest(|host| host.requests_per_s);
     let bytes_largest = largest(|host| host.bytes_per_s);
     let p99_largest = largest(|host| host.total_p99_ns as f64);
     let rows = point.hosts.iter().enumerate().map(|(i, host)| {
         let path = |field: &str| format!("hosts.{i}.{field}");
-        let mut cells = PointCells::of(point.point, exact);
+        let mut cells = PointCells::new(point.point, exact);
         // Of a host that answered nothing, no latency is known.
-        let latency = |ns: u64| if host.requests == 0 { words::ABSENT.to_owned() } else { duration_ns(ns as f64) };
+        let latency = |ns: u64| if host.requests == 0 { phrases::ABSENT.to_owned() } else { duration_ns(ns as f64) };
         let (requests, bytes, p99) = (host.requests_per_s, host.bytes_per_s, host.total_p99_ns);
         cells
             .name(&host.host)
             .bar(&path("requests_per_s"), requests, requests / requests_largest, &count(requests))
             .bar(&path("bytes_per_s"), bytes, bytes / bytes_largest, &bytes_per_s_iec(bytes))
-            .figure(&path("requests"), host.requests, &words::grouped(host.requests))
-            .figure(&path("errors"), host.errors, &words::grouped(host.errors))
+            .figure(&path("requests"), host.requests, &phrases::grouped(host.requests))
+            .figure(&path("errors"), host.errors, &phrases::grouped(host.errors))
             .figure(&path("total_p50_ns"), host.total_p50_ns, &latency(host.total_p50_ns))
             .bar(&path("total_p99_ns"), p99, p99 as f64 / p99_largest, &latency(p99))
             .figure(&path("ttfb_p50_ns"), host.ttfb_p50_ns, &latency(host.ttfb_p50_ns));

@@ -2,14 +2,14 @@
 
 use std::fmt::{Display, Write as _};
 
-use linerate_record::shown;
+use linerate_record::sanitize;
 
-use crate::words::ABSENT;
+use crate::phrases::ABSENT;
 
 /// Text as HTML shows it, in content and in quoted attributes; what turns the order of signs around is spelled out.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in shown::in_text(text).chars() {
+    for c in sanitize::in_text(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -24,12 +24,12 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// JSON that can stand within a `script` element: nothing in it can end the element.
 pub(super) fn json_in_script(json: &str) -> String {
-    shown::in_text(json).replace('<', "\\u003c")
+    sanitize::in_text(json).replace('<', "\\u003c")
 }
 
 /// Whether cells carry their exact figure. A table of thousands of rows goes without, for the page's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exact {
+pub(super) enum ExactFigures {
     Carried,
     Left,
 }
@@ -37,19 +37,19 @@ pub(super) enum Exact {
 /// The figures of one point, as cells of a row.
 pub(super) struct PointCells {
     point: u32,
-    exact: Exact,
+    exact: ExactFigures,
     opens_series: bool,
     html: String,
 }
 
 impl PointCells {
-    pub(super) const fn of(point: u32, exact: Exact) -> Self {
+    pub(super) const fn new(point: u32, exact: ExactFigures) -> Self {
         Self { point, exact, opens_series: false, html: String::new() }
     }
 
     /// Whether they carry their exact figure.
     pub(super) const fn is_exact(&self) -> bool {
-        matches!(self.exact, Exact::Carried)
+        matches!(self.exact, ExactFigures::Carried)
     }
 
     /// A cell that shows `text` for the figure which JSON has at `field` of the point.
@@ -113,7 +113,7 @@ impl PointCells {
     pub(super) fn attributes(&self, field: &str, value: &impl Display) -> String {
         let value = value.to_string();
         let is_number = value.parse::<f64>().is_ok_and(f64::is_finite);
-        if self.exact == Exact::Left || !is_number {
+        if self.exact == ExactFigures::Left || !is_number {
             return String::new();
         }
         format!(" data-point=\"{}\" data-field=\"{}\" data-value=\"{value}\"", self.point, escaped(field))
@@ -167,20 +167,20 @@ mod tests {
 
     #[test]
     fn a_cell_carries_its_exact_figure_unless_told_not_to() {
-        let mut carried = PointCells::of(3, Exact::Carried);
+        let mut carried = PointCells::new(3, ExactFigures::Carried);
         carried.figure("bytes_per_s.mean", 123.45, "123 B/s");
         assert_eq!(
             carried.into_row(),
             "<tr><td data-point=\"3\" data-field=\"bytes_per_s.mean\" data-value=\"123.45\">123 B/s\n"
         );
-        let mut left = PointCells::of(3, Exact::Left);
+        let mut left = PointCells::new(3, ExactFigures::Left);
         left.figure("bytes_per_s.mean", 123.45, "123 B/s");
         assert_eq!(left.into_row(), "<tr><td>123 B/s\n");
     }
 
     #[test]
     fn what_json_cannot_hold_is_not_claimed() {
-        let mut cells = PointCells::of(0, Exact::Carried);
+        let mut cells = PointCells::new(0, ExactFigures::Carried);
         cells.figure("x", f64::NAN, "NaN").figure_or_absent("y", None::<f64>, |_| "never".to_owned());
         assert_eq!(cells.into_row(), "<tr><td>NaN<td>–\n");
     }

@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use super::NET_SCRIPT;
 use super::charts::column;
 use super::markup::{escaped, facts, table};
-use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
-use crate::words::net::{
+use super::page::{self, FindingRow, HtmlRow, Section, exact, named};
+use crate::phrases::net::{
     against, counted, counted_title, enough_of_all, measured, micros, pair_rate, plus_minus, rate, side, way,
 };
-use crate::words::{self, ABSENT, percent, plural, utc};
+use crate::phrases::{self, ABSENT, percent, plural, utc};
 
 /// Slowest pairs that the page lists.
 const PAIRS_SHOWN: usize = 40;
@@ -77,7 +77,7 @@ pub(crate) fn page(view: &NetView) -> String {
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
     let drawn = serde_json::to_string(&drawn(view)).unwrap_or_else(|_| "{}".to_owned());
-    sheet::sheet("links", &sheet::header("Links between machines", &facts), &sections, &drawn, NET_SCRIPT)
+    page::sheet("links", &page::header("Links between machines", &facts), &sections, &drawn, NET_SCRIPT)
 }
 
 /// The title of the table of pairs.
@@ -140,13 +140,13 @@ fn answer(view: &NetView) -> String {
     let warnings: String = view.warnings.iter().map(|warning| named("Warning", warning)).collect();
     let row = |finding: &'_ NetFinding| {
         let below = format!("{}{}", named("Shown by", &finding.evidence), named("Remedy", &finding.remedy));
-        let beside = format!(" {}", words::confidence(finding.confidence));
-        (finding.severity, beside, below)
+        let alongside = format!(" {}", phrases::confidence(finding.confidence));
+        (finding.severity, alongside, below)
     };
     let rows: Vec<_> = view.findings.iter().map(|finding| (finding, row(finding))).collect();
-    let findings = sheet::findings(rows.iter().map(|(finding, (severity, beside, below))| FindingRow {
+    let findings = page::findings(rows.iter().map(|(finding, (severity, alongside, below))| FindingRow {
         severity: *severity,
-        beside: beside.clone(),
+        alongside: alongside.clone(),
         claim: &finding.claim,
         below: below.clone(),
     }));
@@ -156,7 +156,7 @@ fn answer(view: &NetView) -> String {
 
 /// In which unit figures stand in cells; `None` where they do not.
 fn in_cells(view: &NetView) -> Option<(&'static str, f64)> {
-    view.whole().filter(|_| view.nodes.len() <= FIGURES_MOST).map(|_| words::net::unit(view))
+    view.whole().filter(|_| view.nodes.len() <= FIGURES_MOST).map(|_| phrases::net::unit(view))
 }
 
 fn map(view: &NetView) -> String {
@@ -372,13 +372,13 @@ fn time_cells(row: HtmlRow, at: &dyn Fn(&str) -> String, pair: &NetPairFigures) 
 }
 
 fn datagram_cells(row: HtmlRow, at: &dyn Fn(&str) -> String, view: &NetView, pair: &NetPairFigures) -> HtmlRow {
-    let of = pair.datagrams;
-    let mut row = known(row, &at("datagrams.sent_per_s"), of.map(|of| of.sent_per_s), |per_s| rate(view, per_s));
-    row = known(row, &at("datagrams.lost_share"), of.map(|of| of.lost_share), percent);
-    row = known(row, &at("datagrams.socket_drops_share"), of.map(|of| of.socket_drops_share), percent);
-    row = known(row, &at("datagrams.reordered_share"), of.map(|of| of.reordered_share), percent);
-    row = known(row, &at("datagrams.duplicated_share"), of.map(|of| of.duplicated_share), percent);
-    known(row, &at("datagrams.jitter_us"), of.map(|of| of.jitter_us), micros)
+    let datagrams = pair.datagrams;
+    let mut row = known(row, &at("datagrams.sent_per_s"), datagrams.map(|of| of.sent_per_s), |per_s| rate(view, per_s));
+    row = known(row, &at("datagrams.lost_share"), datagrams.map(|of| of.lost_share), percent);
+    row = known(row, &at("datagrams.socket_drops_share"), datagrams.map(|of| of.socket_drops_share), percent);
+    row = known(row, &at("datagrams.reordered_share"), datagrams.map(|of| of.reordered_share), percent);
+    row = known(row, &at("datagrams.duplicated_share"), datagrams.map(|of| of.duplicated_share), percent);
+    known(row, &at("datagrams.jitter_us"), datagrams.map(|of| of.jitter_us), micros)
 }
 
 fn nodes(view: &NetView) -> String {

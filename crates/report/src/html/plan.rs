@@ -10,20 +10,20 @@ use serde_json::json;
 use super::PLAN_SCRIPT;
 use super::bars::{self, Bar, ReferenceLine};
 use super::markup::{self, escaped, table};
-use super::sheet::{self, ASSUMED, FindingRow, HtmlRow, Section, exact, named};
-use crate::words::{self, model};
+use super::page::{self, ASSUMED, FindingRow, HtmlRow, Section, exact, named};
+use crate::phrases::{self, site_and_plan};
 
 /// The page: a verdict per work, its ceilings as bars, findings, every ceiling with its formula, the curves over
 /// requests in flight and over nodes, the layout, the site.
 pub(crate) fn page(plan: &Plan) -> String {
     let site = &plan.site;
-    let header = sheet::header(
+    let header = page::header(
         &site.name,
         &[
-            ("Nodes", site.groups.iter().map(model::group).collect::<Vec<_>>().join("; ")),
-            ("Engine", model::engine(site)),
-            ("Planes", model::planes(site)),
-            ("Clients", model::clients(&site.clients)),
+            ("Nodes", site.groups.iter().map(site_and_plan::group).collect::<Vec<_>>().join("; ")),
+            ("Engine", site_and_plan::engine(site)),
+            ("Planes", site_and_plan::planes(site)),
+            ("Clients", site_and_plan::clients(&site.clients)),
         ],
     );
     let works = || plan.works.iter().enumerate();
@@ -44,7 +44,7 @@ pub(crate) fn page(plan: &Plan) -> String {
         ("assumed", "Assumed values", assumed(site)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet(&format!("{} plan", site.name), &header, &sections, &charts(plan), PLAN_SCRIPT)
+    page::sheet(&format!("{} plan", site.name), &header, &sections, &charts(plan), PLAN_SCRIPT)
 }
 
 /// What the script draws.
@@ -53,7 +53,7 @@ fn charts(plan: &Plan) -> String {
         let (curve, ceiling) = (work.curve.as_ref()?, work.ceilings.first()?);
         let points = &curve.points;
         Some(json!({
-            "title": model::work(&work.work),
+            "title": site_and_plan::work(&work.work),
             "in_flight": points.iter().map(|point| point.in_flight).collect::<Vec<_>>(),
             "bytes_per_s": points.iter().map(|point| point.bytes_per_s).collect::<Vec<_>>(),
             "ceiling_bytes_per_s": ceiling.limit_bytes_per_s,
@@ -64,7 +64,8 @@ fn charts(plan: &Plan) -> String {
     if let Some(scaling) = &plan.scaling {
         let points = &scaling.points;
         let limits = |i: usize| points.iter().map(|p| p.limits_bytes_per_s.get(i)).collect::<Vec<_>>();
-        let works = plan.works.iter().enumerate().map(|(i, work)| json!([model::work_alone(&work.work), limits(i)]));
+        let works =
+            plan.works.iter().enumerate().map(|(i, work)| json!([site_and_plan::work_alone(&work.work), limits(i)]));
         let usable = points.iter().map(|p| Some(p.usable_bytes).filter(|&bytes| bytes > 0));
         document["scaling"] = json!({
             "nodes": points.iter().map(|p| p.nodes).collect::<Vec<_>>(),
@@ -77,7 +78,7 @@ fn charts(plan: &Plan) -> String {
 }
 
 fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
-    let label = escaped(&model::work(&work.work));
+    let label = escaped(&site_and_plan::work(&work.work));
     let Some(bottleneck) = work.ceilings.first() else {
         return format!("<article class=\"card\"><h3>{label}</h3><p class=\"none\">Nothing limits it.</p></article>\n");
     };
@@ -88,22 +89,22 @@ fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
          <span class=\"unit\">{unit}</span>{} <span class=\"pm\">{}</span></p>\n\
          <p class=\"bound\"><span class=\"tag target\">{}</span> is the bottleneck</p>\n<p class=\"evidence\">{}</p>\n",
         exact(&format!("works.{i}.ceilings.0.limit_bytes_per_s"), bottleneck.limit_bytes_per_s),
-        if model::rests_on_assumed(bottleneck) { ASSUMED } else { "" },
+        if site_and_plan::rests_on_assumed(bottleneck) { ASSUMED } else { "" },
         bits_per_s(8.0 * bottleneck.limit_bytes_per_s),
-        escaped(&model::ceiling(bottleneck, site)),
-        escaped(&model::demand(bottleneck)),
+        escaped(&site_and_plan::ceiling(bottleneck, site)),
+        escaped(&site_and_plan::demand(bottleneck)),
     );
     if bottleneck.limit_requests_per_s.is_some() {
-        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&model::limit(bottleneck)));
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&site_and_plan::limit(bottleneck)));
     }
     if let Some(next) = work.ceilings.get(1) {
         let _ = writeln!(
             html,
             "<p class=\"evidence\">Next: {} at <b{}>{}</b>, {}</p>",
-            escaped(&model::ceiling(next, site)),
+            escaped(&site_and_plan::ceiling(next, site)),
             exact(&format!("works.{i}.ceilings.1.limit_bytes_per_s"), next.limit_bytes_per_s),
             bytes_per_s_iec(next.limit_bytes_per_s),
-            model::headroom(next, false),
+            site_and_plan::headroom(next, false),
         );
     }
     if let Some(degraded) = work.degraded_bytes_per_s {
@@ -117,17 +118,17 @@ fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
         html.push_str("</p>\n");
     }
     for spread in &work.spread {
-        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&model::spread(spread, site)));
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&site_and_plan::spread(spread, site)));
     }
     html.push_str("</article>\n");
     html
 }
 
 fn findings(findings: &[PlanFinding]) -> String {
-    sheet::findings(findings.iter().map(|finding| {
+    page::findings(findings.iter().map(|finding| {
         FindingRow {
             severity: finding.severity,
-            beside: String::new(),
+            alongside: String::new(),
             claim: &finding.claim,
             below: [
                 named("Evidence", &finding.evidence),
@@ -141,8 +142,8 @@ fn findings(findings: &[PlanFinding]) -> String {
 
 /// The ceilings of a work, with its goal.
 fn bars(site: &Site, i: usize, work: &WorkPlan) -> String {
-    let of = |(k, ceiling): (usize, &Ceiling)| Bar {
-        name: model::ceiling(ceiling, site),
+    let ceiling_bar = |(k, ceiling): (usize, &Ceiling)| Bar {
+        name: site_and_plan::ceiling(ceiling, site),
         limit_bytes_per_s: ceiling.limit_bytes_per_s,
         field: format!("works.{i}.ceilings.{k}.limit_bytes_per_s"),
     };
@@ -151,8 +152,8 @@ fn bars(site: &Site, i: usize, work: &WorkPlan) -> String {
         bytes_per_s: goal.bytes_per_s,
         field: format!("works.{i}.goal.bytes_per_s"),
     });
-    let bars: Vec<Bar> = work.ceilings.iter().enumerate().map(of).collect();
-    bars::picture(&model::work(&work.work), &bars, &goal.into_iter().collect::<Vec<_>>())
+    let bars: Vec<Bar> = work.ceilings.iter().enumerate().map(ceiling_bar).collect();
+    bars::picture(&site_and_plan::work(&work.work), &bars, &goal.into_iter().collect::<Vec<_>>())
 }
 
 const CEILING_HEADS: [&str; 7] = [
@@ -171,18 +172,23 @@ fn ceilings(site: &Site, i: usize, work: &WorkPlan) -> String {
         let limit = ceiling.limit_bytes_per_s;
         let (headroom, utilisation) = (ceiling.headroom_bytes_per_s, ceiling.utilisation_share);
         HtmlRow::default()
-            .name(&model::ceiling(ceiling, site))
-            .marked(&path("limit_bytes_per_s"), limit, &bytes_per_s_iec(limit), model::rests_on_assumed(ceiling))
+            .name(&site_and_plan::ceiling(ceiling, site))
+            .marked(
+                &path("limit_bytes_per_s"),
+                limit,
+                &bytes_per_s_iec(limit),
+                site_and_plan::rests_on_assumed(ceiling),
+            )
             .number(&bits_per_s(8.0 * limit))
-            .figure(&path("headroom_bytes_per_s"), headroom, &model::headroom(ceiling, k == 0))
-            .figure_bar(&path("utilisation_share"), utilisation, utilisation, &words::percent(utilisation))
-            .figure(&path("capacity"), ceiling.capacity, &model::capacity(ceiling))
-            .figure(&path("demand"), ceiling.demand, &model::amplification(ceiling))
+            .figure(&path("headroom_bytes_per_s"), headroom, &site_and_plan::headroom(ceiling, k == 0))
+            .figure_bar(&path("utilisation_share"), utilisation, utilisation, &phrases::percent(utilisation))
+            .figure(&path("capacity"), ceiling.capacity, &site_and_plan::capacity(ceiling))
+            .figure(&path("demand"), ceiling.demand, &site_and_plan::amplification(ceiling))
             .whole()
     });
     let rows: String = rows.collect();
     let formulas: String = work.ceilings.iter().map(|ceiling| formula(site, ceiling)).collect();
-    let label = model::work(&work.work);
+    let label = site_and_plan::work(&work.work);
     format!(
         "{}<details class=\"formulas\"><summary>Formulas, and what went in</summary>\n{formulas}</details>\n",
         table(&label, &CEILING_HEADS, &rows)
@@ -197,15 +203,15 @@ fn formula(site: &Site, ceiling: &Ceiling) -> String {
             "<tr><th scope=\"row\">{}<td class=\"l\">{}{mark}<td class=\"l wide\">{}\n",
             escaped(&input.name),
             escaped(&input.value),
-            escaped(&model::origin(input, site))
+            escaped(&site_and_plan::origin(input, site))
         )
     });
     format!(
         "<details><summary>{} · {}{}</summary><p><code>{}</code></p>\n\
          <table><tbody>\n{}</tbody></table>\n{}</details>\n",
-        escaped(&model::ceiling(ceiling, site)),
+        escaped(&site_and_plan::ceiling(ceiling, site)),
         bytes_per_s_iec(ceiling.limit_bytes_per_s),
-        if model::rests_on_assumed(ceiling) { ASSUMED } else { "" },
+        if site_and_plan::rests_on_assumed(ceiling) { ASSUMED } else { "" },
         escaped(&ceiling.formula),
         rows.collect::<String>(),
         named("Source", &ceiling.source)
@@ -227,24 +233,24 @@ fn curve(site: &Site, i: usize, work: &WorkPlan) -> Option<String> {
     let rows = curve.points.iter().enumerate().map(|(k, point)| {
         let path = |field: &str| format!("works.{i}.curve.points.{k}.{field}");
         HtmlRow::default()
-            .name_figure(&path("in_flight"), point.in_flight, &words::grouped(point.in_flight))
+            .name_figure(&path("in_flight"), point.in_flight, &phrases::grouped(point.in_flight))
             .figure(&path("bytes_per_s"), point.bytes_per_s, &bytes_per_s_iec(point.bytes_per_s))
-            .figure(&path("share"), point.share, &words::percent(point.share))
+            .figure(&path("share"), point.share, &phrases::percent(point.share))
             .figure(&path("latency_ns"), point.latency_ns, &duration_ns(point.latency_ns))
             .whole()
     });
-    let table = table(&model::work(&work.work), &CURVE_HEADS, &rows.collect::<String>());
-    let reported = [model::curve(curve, site), model::curve_rests_on(curve)].join("; ");
+    let table = table(&site_and_plan::work(&work.work), &CURVE_HEADS, &rows.collect::<String>());
+    let reported = [site_and_plan::curve(curve, site), site_and_plan::curve_rests_on(curve)].join("; ");
     Some(format!("<p class=\"hint\">{}</p>\n{table}", escaped(&reported)))
 }
 
 fn scaling(plan: &Plan) -> String {
     let Some(scaling) = &plan.scaling else { return String::new() };
-    let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
+    let works: Vec<String> = plan.works.iter().map(|work| site_and_plan::work_alone(&work.work)).collect();
     let mut heads = vec!["Nodes"];
     heads.extend(works.iter().flat_map(|work| [work.as_str(), "<Bottleneck"]));
     heads.extend(["Drives of a set (parity)", "Usable", "<Here"]);
-    let rows: String = model::scale_rows(plan)
+    let rows: String = site_and_plan::scale_rows(plan)
         .iter()
         .map(|(point, bends)| {
             let k = scaling.points.iter().position(|p| p.nodes == point.nodes).unwrap_or(0);
@@ -255,11 +261,11 @@ fn scaling(plan: &Plan) -> String {
                     Some(limit) => {
                         row.figure(&path(&format!("limits_bytes_per_s.{i}")), limit, &bytes_per_s_iec(*limit))
                     }
-                    None => row.number(words::ABSENT),
+                    None => row.number(phrases::ABSENT),
                 };
-                row = row.words(point.bottlenecks.get(i).map_or(words::ABSENT, |resource| resource.name()));
+                row = row.words(point.bottlenecks.get(i).map_or(phrases::ABSENT, |resource| resource.name()));
             }
-            row.number(&model::set(point))
+            row.number(&site_and_plan::set(point))
                 .figure(&path("usable_bytes"), point.usable_bytes, &bytes_iec(point.usable_bytes as f64))
                 .sentence(&bends.join("; "))
                 .whole()
@@ -274,15 +280,15 @@ fn scaling(plan: &Plan) -> String {
 }
 
 fn sizing(sizing: &Sizing, protection: Protection) -> String {
-    let nodes = sizing.nodes.map_or_else(|| "no number of such nodes".to_owned(), |n| words::grouped(u64::from(n)));
+    let nodes = sizing.nodes.map_or_else(|| "no number of such nodes".to_owned(), |n| phrases::grouped(u64::from(n)));
     let mut facts = vec![("Asked for", sizing.need.clone()), ("Nodes", nodes)];
     if sizing.nodes.is_some() {
         facts.push(("Layout", protection.layout_name(sizing.data_shards, sizing.parity_shards)));
-        facts.push(("Drives", words::grouped(sizing.drives)));
-        facts.push(("Ports", words::grouped(sizing.ports)));
-        facts.push(("Usable", model::capacity_bytes(sizing.usable_bytes)));
+        facts.push(("Drives", phrases::grouped(sizing.drives)));
+        facts.push(("Ports", phrases::grouped(sizing.ports)));
+        facts.push(("Usable", site_and_plan::capacity_bytes(sizing.usable_bytes)));
     }
-    facts.extend(model::tolerated(sizing, protection).map(|reported| ("Tolerates", reported)));
+    facts.extend(site_and_plan::tolerated(sizing, protection).map(|reported| ("Tolerates", reported)));
     facts.push(("Why", sizing.why.clone()));
     format!("<article class=\"card\">{}</article>\n", markup::facts(&facts))
 }
@@ -300,16 +306,16 @@ const CHOICE_HEADS: [&str; 7] = [
 fn layout(plan: &Plan) -> String {
     let layout = &plan.layout;
     let mut facts = vec![
-        ("Layout", model::layout(layout, plan.site.engine.protection)),
-        ("Capacity", model::usable(layout)),
-        ("Reads tolerate", model::tolerance(&layout.read_tolerance)),
-        ("Writes tolerate", model::tolerance(&layout.write_tolerance)),
+        ("Layout", site_and_plan::layout(layout, plan.site.engine.protection)),
+        ("Capacity", site_and_plan::usable(layout)),
+        ("Reads tolerate", site_and_plan::tolerance(&layout.read_tolerance)),
+        ("Writes tolerate", site_and_plan::tolerance(&layout.write_tolerance)),
     ];
     if layout.inline_bytes > 0 {
         facts.push(("In metadata", format!("objects up to {}", bytes_iec(layout.inline_bytes as f64))));
     }
     facts.push(("Why", layout.why.clone()));
-    facts.extend(plan.rebuild.iter().map(|rebuild| ("Rebuild", model::rebuild_at_length(rebuild))));
+    facts.extend(plan.rebuild.iter().map(|rebuild| ("Rebuild", site_and_plan::rebuild_at_length(rebuild))));
     let card = format!("<article class=\"card\">{}</article>\n", markup::facts(&facts));
     if layout.alternatives.is_empty() { card } else { [card, choices(layout)].concat() }
 }
@@ -322,10 +328,10 @@ fn choices(layout: &LayoutPlan) -> String {
         HtmlRow::default()
             .name_figure(&path("set_drives"), choice.set_drives, &drives)
             .figure(&path("parity_shards"), choice.parity_shards, &choice.parity_shards.to_string())
-            .figure(&path("usable_share"), choice.usable_share, &words::percent(choice.usable_share))
-            .figure(&path("write_cost"), choice.write_cost, &format!("× {}", words::decimal(choice.write_cost)))
+            .figure(&path("usable_share"), choice.usable_share, &phrases::percent(choice.usable_share))
+            .figure(&path("write_cost"), choice.write_cost, &format!("× {}", phrases::decimal(choice.write_cost)))
             .figure(&path("nodes_lost"), choice.nodes_lost, &choice.nodes_lost.to_string())
-            .figure(&path("score"), choice.score, &words::decimal(choice.score))
+            .figure(&path("score"), choice.score, &phrases::decimal(choice.score))
             .sentence(&choice.why)
             .whole()
     });

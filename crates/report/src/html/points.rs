@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use linerate_analysis::view::{BoundFigures, CpuCost, Estimate, Latency, Point, View};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, count, duration_ns, percent};
 
-use super::markup::{Exact, PointCells, escaped, table};
-use crate::words;
+use super::markup::{ExactFigures, PointCells, escaped, table};
+use crate::phrases;
 
 /// A point under the name of its series.
 struct Named<'a> {
@@ -16,9 +16,10 @@ struct Named<'a> {
 }
 
 /// The tables of points: throughput, latency, processors, and operations where there are several.
-pub(super) fn tables(view: &View, exact: Exact) -> String {
+pub(super) fn tables(view: &View, exact: ExactFigures) -> String {
     let points = named(view);
-    let rows = |row: fn(&Named<'_>, Exact) -> String| -> String { points.iter().map(|p| row(p, exact)).collect() };
+    let rows =
+        |row: fn(&Named<'_>, ExactFigures) -> String| -> String { points.iter().map(|p| row(p, exact)).collect() };
     let mut html = [
         table("Throughput and errors", &THROUGHPUT_HEADS, &rows(throughput_row)),
         table("Time to last byte", &LATENCY_HEADS, &rows(total_row)),
@@ -42,12 +43,12 @@ pub(super) fn tables(view: &View, exact: Exact) -> String {
 fn named(view: &View) -> Vec<Named<'_>> {
     let mut points = Vec::new();
     for series in &view.series {
-        let label = words::series_name(series);
+        let label = phrases::series_name(series);
         let all = series.points.iter().enumerate();
         points.extend(all.map(|(i, point)| Named { label: label.clone(), opens_series: i == 0, point }));
     }
     for (i, ceiling) in view.ceilings.iter().enumerate() {
-        let label = format!("{}, null target", words::ceiling_name(ceiling));
+        let label = format!("{}, null target", phrases::ceiling_name(ceiling));
         points.push(Named { label: label.clone(), opens_series: i == 0, point: &ceiling.point });
         if let Some(plain) = &ceiling.plain {
             points.push(Named { label: format!("{label} without TLS"), opens_series: false, point: plain });
@@ -56,13 +57,15 @@ fn named(view: &View) -> Vec<Named<'_>> {
     points
 }
 
-fn begun(named: &Named<'_>, exact: Exact) -> PointCells {
+fn begun(named: &Named<'_>, exact: ExactFigures) -> PointCells {
     let Named { label, opens_series, point } = named;
-    let mut cells = PointCells::of(point.point, exact).opening_series(*opens_series);
+    let mut cells = PointCells::new(point.point, exact).opening_series(*opens_series);
     cells.name(label);
     match &point.open {
         // The concurrency of an open loop is a bound, not a load.
-        Some(open) => cells.figure("open.asked_per_s", open.asked_per_s, &format!("{}/s", count(open.asked_per_s))),
+        Some(open) => {
+            cells.figure("open.asked_per_s", open.requested_per_s, &format!("{}/s", count(open.requested_per_s)))
+        }
         None => cells.figure("concurrency", point.concurrency, &point.concurrency.to_string()),
     };
     cells
@@ -91,32 +94,32 @@ const THROUGHPUT_HEADS: [&str; 20] = [
     "Rested|share of the slots' time: after connections that failed, and because the target asked for it (Retry-After)",
 ];
 
-fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
+fn throughput_row(named: &Named<'_>, exact: ExactFigures) -> String {
     let point = named.point;
     let mut cells = begun(named, exact);
     cells.figure("point", point.point, &point.point.to_string());
     let (bytes, requests) = (&point.bytes_per_s, &point.requests_per_s);
     // Where no request ended there is no throughput.
-    let told = |text: String| if point.has_ended_requests() { text } else { words::ABSENT.to_owned() };
-    cells.figure("bytes_per_s.mean", bytes.mean, &told(bytes_per_s_iec(bytes.mean)));
+    let reported = |text: String| if point.has_ended_requests() { text } else { phrases::ABSENT.to_owned() };
+    cells.figure("bytes_per_s.mean", bytes.mean, &reported(bytes_per_s_iec(bytes.mean)));
     half_width(&mut cells, "bytes_per_s.half_width_95", bytes);
     cells
         .figure("bytes_per_s.intervals", bytes.intervals, &bytes.intervals.to_string())
-        .figure("bytes_per_s.effective", bytes.effective, &words::decimal(bytes.effective))
-        .figure("requests_per_s.mean", requests.mean, &told(count(requests.mean)));
+        .figure("bytes_per_s.effective", bytes.effective, &phrases::decimal(bytes.effective))
+        .figure("requests_per_s.mean", requests.mean, &reported(count(requests.mean)));
     half_width(&mut cells, "requests_per_s.half_width_95", requests);
     cells
-        .figure("requests_per_s.effective", requests.effective, &words::decimal(requests.effective))
-        .figure("requests", point.requests, &words::grouped(point.requests))
+        .figure("requests_per_s.effective", requests.effective, &phrases::decimal(requests.effective))
+        .figure("requests", point.requests, &phrases::grouped(point.requests))
         .figure("bytes", point.bytes, &bytes_iec(point.bytes as f64))
         .figure("warmup_ms", point.warmup_ms, &warmup(point.warmup_ms))
         .figure("measured_ms", point.measured_ms, &duration_ns(point.measured_ms as f64 * 1e6))
-        .words(words::ended(point.ended))
-        .markup(&kinds(&PointCells::of(point.point, exact), "errors", &point.errors))
-        .markup_or_none(&kinds(&PointCells::of(point.point, exact), "warmup_errors", &point.warmup_errors))
-        .markup(&kinds(&PointCells::of(point.point, exact), "retries", &point.retries))
-        .figure("throttled", point.throttled, &words::grouped(point.throttled))
-        .markup_or_none(&rests(&PointCells::of(point.point, exact), point));
+        .words(phrases::ended(point.ended))
+        .markup(&kinds(&PointCells::new(point.point, exact), "errors", &point.errors))
+        .markup_or_none(&kinds(&PointCells::new(point.point, exact), "warmup_errors", &point.warmup_errors))
+        .markup(&kinds(&PointCells::new(point.point, exact), "retries", &point.retries))
+        .figure("throttled", point.throttled, &phrases::grouped(point.throttled))
+        .markup_or_none(&rests(&PointCells::new(point.point, exact), point));
     cells.into_row()
 }
 
@@ -126,7 +129,7 @@ fn warmup(ms: u64) -> String {
 }
 
 fn half_width(cells: &mut PointCells, field: &str, estimate: &Estimate) {
-    cells.figure_or_absent(field, estimate.half_width_95, |_| words::plus_minus(estimate));
+    cells.figure_or_absent(field, estimate.half_width_95, |_| phrases::plus_minus(estimate));
 }
 
 /// Rests, of which there are none as a rule.
@@ -144,7 +147,7 @@ fn rests(cells: &PointCells, point: &Point) -> String {
 fn kinds(cells: &PointCells, field: &str, counts: &BTreeMap<String, u64>) -> String {
     let kinds = counts.iter().map(|(kind, n)| {
         let attributes = cells.attributes(&format!("{field}.{kind}"), n);
-        format!("<span class=\"failed\"><span{attributes}>{}</span> {}</span>", words::grouped(*n), escaped(kind))
+        format!("<span class=\"failed\"><span{attributes}>{}</span> {}</span>", phrases::grouped(*n), escaped(kind))
     });
     let kinds: Vec<String> = kinds.collect();
     if kinds.is_empty() { "0".to_owned() } else { kinds.join(", ") }
@@ -163,23 +166,23 @@ const LATENCY_HEADS: [&str; 10] = [
     "Max",
 ];
 
-fn total_row(named: &Named<'_>, exact: Exact) -> String {
+fn total_row(named: &Named<'_>, exact: ExactFigures) -> String {
     latency_row(begun(named, exact), "total", &named.point.total)
 }
 
-fn ttfb_row(named: &Named<'_>, exact: Exact) -> String {
+fn ttfb_row(named: &Named<'_>, exact: ExactFigures) -> String {
     latency_row(begun(named, exact), "ttfb", &named.point.ttfb)
 }
 
 fn latency_row(mut cells: PointCells, path: &str, latency: &Latency) -> String {
-    cells.figure(&format!("{path}.count"), latency.count, &words::grouped(latency.count));
+    cells.figure(&format!("{path}.count"), latency.count, &phrases::grouped(latency.count));
     latency_cells(&mut cells, path, latency);
     cells.into_row()
 }
 
 fn latency_cells(cells: &mut PointCells, path: &str, latency: &Latency) {
-    let ns = |value: u64| words::latency(latency, value);
-    let mean = if latency.count == 0 { words::ABSENT.to_owned() } else { duration_ns(latency.mean_ns) };
+    let ns = |value: u64| phrases::latency(latency, value);
+    let mean = if latency.count == 0 { phrases::ABSENT.to_owned() } else { duration_ns(latency.mean_ns) };
     // A table of thousands of rows goes without intervals too.
     let is_exact = cells.is_exact();
     let shown = |interval: Option<[u64; 2]>| interval.filter(|_| is_exact);
@@ -213,19 +216,19 @@ const BOUND_HEADS: [&str; 7] = [
 ];
 
 /// A row for each bound of a point.
-fn bound_rows(named: &Named<'_>, exact: Exact) -> String {
+fn bound_rows(named: &Named<'_>, exact: ExactFigures) -> String {
     let Some(open) = &named.point.open else { return String::new() };
     let row = |(i, bound): (usize, &BoundFigures)| {
         let share = percent;
         let mut cells = begun(named, exact).opening_series(i == 0);
         cells
             .words(&bound.bound.to_string())
-            .figure(&format!("open.bounds.{i}.count"), bound.count, &words::grouped(bound.count))
-            .figure(&format!("open.bounds.{i}.over"), bound.over, &words::grouped(bound.over))
+            .figure(&format!("open.bounds.{i}.count"), bound.count, &phrases::grouped(bound.count))
+            .figure(&format!("open.bounds.{i}.over"), bound.over, &phrases::grouped(bound.over))
             .words(
                 &bound.shown().map_or_else(String::new, |(_, [low, high])| format!("{}–{}", share(low), share(high))),
             )
-            .words(words::outcome(bound));
+            .words(phrases::outcome(bound));
         cells.into_row()
     };
     open.bounds.iter().enumerate().map(row).collect()
@@ -251,24 +254,24 @@ const OPEN_HEADS: [&str; 17] = [
     "First byte p99",
 ];
 
-fn open_row(named: &Named<'_>, exact: Exact) -> String {
+fn open_row(named: &Named<'_>, exact: ExactFigures) -> String {
     let Some(open) = &named.point.open else { return String::new() };
     let mut cells = begun(named, exact);
     let achieved = count(named.point.requests_per_s.mean);
     cells
         .figure("requests_per_s.mean", named.point.requests_per_s.mean, &achieved)
-        .figure("open.due", open.due, &words::grouped(open.due))
-        .figure("open.backlog", open.backlog, &words::grouped(open.backlog))
-        .figure("open.backlog_max", open.backlog_max, &words::grouped(open.backlog_max))
-        .figure("open.late.p99_ns", open.late.p99_ns, &words::latency(&open.late, open.late.p99_ns));
+        .figure("open.due", open.due, &phrases::grouped(open.due))
+        .figure("open.backlog", open.backlog, &phrases::grouped(open.backlog))
+        .figure("open.backlog_max", open.backlog_max, &phrases::grouped(open.backlog_max))
+        .figure("open.late.p99_ns", open.late.p99_ns, &phrases::latency(&open.late, open.late.p99_ns));
     let total = &open.total_intended;
-    cells.figure("open.total_intended.count", total.count, &words::grouped(total.count));
+    cells.figure("open.total_intended.count", total.count, &phrases::grouped(total.count));
     latency_cells(&mut cells, "open.total_intended", total);
     let ttfb = &open.ttfb_intended;
-    cells.figure("open.ttfb_intended.p50_ns", ttfb.p50_ns, &words::latency(ttfb, ttfb.p50_ns)).figure(
+    cells.figure("open.ttfb_intended.p50_ns", ttfb.p50_ns, &phrases::latency(ttfb, ttfb.p50_ns)).figure(
         "open.ttfb_intended.p99_ns",
         ttfb.p99_ns,
-        &words::latency(ttfb, ttfb.p99_ns),
+        &phrases::latency(ttfb, ttfb.p99_ns),
     );
     cells.into_row()
 }
@@ -286,21 +289,21 @@ const CPU_HEADS: [&str; 10] = [
     "Machine busy|mean utilisation of all processors of this machine",
 ];
 
-fn cpu_row(named: &Named<'_>, exact: Exact) -> String {
+fn cpu_row(named: &Named<'_>, exact: ExactFigures) -> String {
     let point = named.point;
     let mut cells = begun(named, exact);
-    cells.figure_or_absent("client_busy", point.client_busy, words::percent);
+    cells.figure_or_absent("client_busy", point.client_busy, phrases::percent);
     cpu_cells(&mut cells, "client_cpu", point.client_cpu.as_ref());
     cpu_cells(&mut cells, "target_cpu", point.target_cpu.as_ref());
-    cells.figure_or_absent("machine_busy", point.machine_busy, words::percent);
+    cells.figure_or_absent("machine_busy", point.machine_busy, phrases::percent);
     cells.into_row()
 }
 
 fn cpu_cells(cells: &mut PointCells, path: &str, cost: Option<&CpuCost>) {
     cells
-        .figure_or_absent(&format!("{path}.cores"), cost.map(|c| c.cores), words::decimal)
-        .figure_or_absent(&format!("{path}.us_per_request"), cost.map(|c| c.us_per_request), words::decimal)
-        .figure_or_absent(&format!("{path}.s_per_gib"), cost.and_then(|c| c.s_per_gib), words::decimal);
+        .figure_or_absent(&format!("{path}.cores"), cost.map(|c| c.cores), phrases::decimal)
+        .figure_or_absent(&format!("{path}.us_per_request"), cost.map(|c| c.us_per_request), phrases::decimal)
+        .figure_or_absent(&format!("{path}.s_per_gib"), cost.and_then(|c| c.s_per_gib), phrases::decimal);
 }
 
 const OP_HEADS: [&str; 15] = [
@@ -321,7 +324,7 @@ const OP_HEADS: [&str; 15] = [
     "First byte p50",
 ];
 
-fn op_rows(named: &Named<'_>, exact: Exact) -> String {
+fn op_rows(named: &Named<'_>, exact: ExactFigures) -> String {
     let ops = &named.point.ops;
     if ops.len() < 2 {
         return String::new();
@@ -331,12 +334,12 @@ fn op_rows(named: &Named<'_>, exact: Exact) -> String {
         let mut cells = begun(named, exact).opening_series(i == 0);
         cells
             .words(&figures.op.name().to_uppercase())
-            .figure(&path("requests"), figures.requests, &words::grouped(figures.requests))
-            .figure(&path("errors"), figures.errors, &words::grouped(figures.errors))
+            .figure(&path("requests"), figures.requests, &phrases::grouped(figures.requests))
+            .figure(&path("errors"), figures.errors, &phrases::grouped(figures.errors))
             .figure(&path("requests_per_s"), figures.requests_per_s, &count(figures.requests_per_s))
             .figure(&path("bytes_per_s"), figures.bytes_per_s, &bytes_per_s_iec(figures.bytes_per_s));
         latency_cells(&mut cells, &path("total"), &figures.total);
-        cells.figure(&path("ttfb.p50_ns"), figures.ttfb.p50_ns, &words::latency(&figures.ttfb, figures.ttfb.p50_ns));
+        cells.figure(&path("ttfb.p50_ns"), figures.ttfb.p50_ns, &phrases::latency(&figures.ttfb, figures.ttfb.p50_ns));
         cells.into_row()
     });
     rows.collect()

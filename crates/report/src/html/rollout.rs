@@ -1,8 +1,8 @@
 //! The page of a rollout: which node was in which state when, why, in which waves, and what changed there.
 
-mod scale;
 mod spans;
 mod tables;
+mod time_scale;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,17 +12,17 @@ use linerate_record::rollout::{NodeReported, RolloutReport};
 
 use super::ROLLOUT_SCRIPT;
 use super::markup::escaped;
-use super::sheet::{self, Section, exact};
-use crate::words::rollout::{RolloutState, counts};
-use crate::words::{ABSENT, plural, utc};
-use scale::{TimeScale, instant, pause};
-use spans::{CourseSpan, CourseState, spans};
+use super::page::{self, Section, exact};
+use crate::phrases::rollout::{RolloutState, counts};
+use crate::phrases::{ABSENT, plural, utc};
+use spans::{NodePhase, NodePhaseSpan, spans};
+use time_scale::{TimeScale, instant, pause};
 
 /// A node, and where it is in the JSON.
 struct PageNode<'r> {
     place: usize,
     of: &'r NodeReported,
-    spans: Vec<CourseSpan>,
+    spans: Vec<NodePhaseSpan>,
 }
 
 /// Nodes of one role in one rack: waves have nodes of one rack.
@@ -34,9 +34,9 @@ struct PageGroup<'r> {
 /// The page.
 pub(crate) fn page(report: &RolloutReport) -> String {
     let name = report.rollout.map_or_else(|| "none is known".to_owned(), |name| name.to_string());
-    let nodes = counts(report.nodes.iter().map(|node| node.standing));
+    let nodes = counts(report.nodes.iter().map(|node| node.node_state));
     let mut facts = vec![("Rollout", name.clone()), ("Nodes", nodes)];
-    facts.extend(report.asked_ms.map(|ms| ("Asked", utc(ms))));
+    facts.extend(report.requested_ms.map(|ms| ("Asked", utc(ms))));
     let groups = groups(report);
     let sections = [
         ("course", "Which node was in which state when", picture(report, &groups)),
@@ -46,8 +46,8 @@ pub(crate) fn page(report: &RolloutReport) -> String {
         ("changes", "What was changed", tables::changes(report)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    let header = sheet::header("A rollout, by the journals of its nodes", &facts);
-    sheet::sheet(&format!("rollout {name}"), &header, &sections, "{}", ROLLOUT_SCRIPT)
+    let header = page::header("A rollout, by the journals of its nodes", &facts);
+    page::sheet(&format!("rollout {name}"), &header, &sections, "{}", ROLLOUT_SCRIPT)
 }
 
 /// Nodes by role and rack, in the order in which these were begun, and within them in that of waves.
@@ -55,7 +55,7 @@ fn groups(report: &RolloutReport) -> Vec<PageGroup<'_>> {
     let key_of = |of: &NodeReported| (of.role, of.rack.clone());
     let mut groups: Vec<PageGroup<'_>> = Vec::new();
     for (place, of) in report.nodes.iter().enumerate() {
-        let node = PageNode { place, of, spans: spans(of.told.as_ref(), report.asked_ms) };
+        let node = PageNode { place, of, spans: spans(of.reported.as_ref(), report.requested_ms) };
         match groups.iter_mut().find(|group| key_of(group.nodes[0].of) == key_of(of)) {
             Some(group) => group.nodes.push(node),
             None => groups.push(PageGroup { name: group_name((of.role, of.rack.as_deref())), nodes: vec![node] }),
@@ -69,7 +69,7 @@ fn groups(report: &RolloutReport) -> Vec<PageGroup<'_>> {
 /// When it was a node's turn: its wave, when it began, and its place in the fleet file. What is not known comes last.
 fn turn(node: &PageNode<'_>) -> (u32, u64, usize) {
     let wave = node.of.course().and_then(|course| course.wave);
-    let began_ms = node.of.told.as_ref().and_then(|told| told.began_ms);
+    let began_ms = node.of.reported.as_ref().and_then(|reported| reported.began_ms);
     (wave.unwrap_or(u32::MAX), began_ms.unwrap_or(u64::MAX), node.place)
 }
 
@@ -87,7 +87,7 @@ fn picture(report: &RolloutReport, groups: &[PageGroup<'_>]) -> String {
         return "<p class=\"none\">No node knows a rollout.</p>\n".to_owned();
     }
     let all = || groups.iter().flat_map(|group| &group.nodes).flat_map(|node| &node.spans);
-    let scale = TimeScale::of(all().flat_map(|span| [span.from_ms, span.to_ms]).flatten().collect());
+    let scale = TimeScale::new(all().flat_map(|span| [span.from_ms, span.to_ms]).flatten().collect());
     let nodes = plural(report.nodes.len() as u64, "node");
     let title = match scale.ends() {
         Some((from_ms, to_ms)) => format!("{nodes}, from {} to {}", utc(from_ms), utc(to_ms)),
@@ -148,12 +148,12 @@ fn row(node: &PageNode<'_>, scale: &TimeScale) -> String {
         "<tr><th scope=\"row\">{}{wave}<td class=\"l\">{}<td class=\"track\"><span role=\"img\" \
          aria-label=\"{}\">{drawn}</span>\n",
         escaped(&node.of.name),
-        RolloutState::of(node.of.standing).name(),
+        RolloutState::from_node_state(node.of.node_state).name(),
         escaped(&format!("{}: {}", node.of.name, sentence(&node.spans)))
     )
 }
 
-fn bar(span: &CourseSpan, scale: &TimeScale) -> String {
+fn bar(span: &NodePhaseSpan, scale: &TimeScale) -> String {
     let from = span.from_ms.map_or(0.0, |ms| scale.at(ms));
     let to = span.to_ms.map_or(100.0, |ms| scale.at(ms));
     let more = [(span.is_untimed, " untimed"), (span.is_ahead, " ahead")];
@@ -162,8 +162,8 @@ fn bar(span: &CourseSpan, scale: &TimeScale) -> String {
 }
 
 /// The way of a node in words, with the instants that are known.
-fn sentence(spans: &[CourseSpan]) -> String {
-    let one = |span: &CourseSpan| {
+fn sentence(spans: &[NodePhaseSpan]) -> String {
+    let one = |span: &NodePhaseSpan| {
         let name = span.state.name();
         match (span.from_ms, span.to_ms) {
             _ if span.is_untimed => format!("{name}: time not recorded"),
@@ -179,8 +179,8 @@ fn sentence(spans: &[CourseSpan]) -> String {
 }
 
 /// What colours mean, of the states that there are.
-fn legend(all: &[CourseSpan]) -> String {
-    let states: BTreeSet<CourseState> = all.iter().map(|span| span.state).collect();
+fn legend(all: &[NodePhaseSpan]) -> String {
+    let states: BTreeSet<NodePhase> = all.iter().map(|span| span.state).collect();
     let item = |class: &str, name: &str| format!("<span><b class=\"{class}\"></b> {name}</span>");
     let mut items: String = states.iter().map(|state| item(&state.class(), state.name())).collect();
     if all.iter().any(|span| span.is_untimed) {

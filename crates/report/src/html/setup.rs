@@ -3,11 +3,11 @@
 use linerate_analysis::view::{RunSummary, Series};
 use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::run::{LoadRequest, PointSizes, SeriesSpec, Target, Worded};
+use linerate_record::run::{LoadRequest, MaybeKnown, PointSizes, SeriesSpec, Target};
 use linerate_record::units::{bits_per_s, bytes_iec, count, duration_ns};
 
 use super::markup;
-use crate::words;
+use crate::phrases;
 
 /// Hosts named in full; beyond, the rest are counted.
 const HOSTS_NAMED_MAX: usize = 24;
@@ -20,7 +20,7 @@ pub(super) fn facts(run: &RunSummary) -> String {
     format!(
         "<article class=\"card\"><h3>Asked</h3>{}</article>\n<article class=\"card\"><h3>Target</h3>{}</article>\n\
          {}",
-        markup::facts(&asked(&run.asked, run.interval_ms)),
+        markup::facts(&requested(&run.requested, run.interval_ms)),
         markup::facts(&target(&run.target)),
         machines(run)
     )
@@ -56,35 +56,38 @@ fn clients(names: &[&str]) -> String {
     }
 }
 
-fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
+fn requested(requested: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
     let mut facts = vec![
-        ("Points", grid(asked)),
-        ("Requests in flight", in_flight(asked)),
-        ("Arrivals", asked.arrivals.as_ref().map(ToString::to_string).unwrap_or_default()),
-        ("Bounds", asked.slo.as_ref().map(ToString::to_string).unwrap_or_default()),
-        ("Each point", each_point(asked)),
+        ("Points", grid(requested)),
+        ("Requests in flight", in_flight(requested)),
+        ("Arrivals", requested.arrivals.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("Bounds", requested.slo.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("Each point", each_point(requested)),
         ("Interval", ms(interval_ms)),
-        ("Threads", asked.threads.to_string()),
-        ("Objects per size", words::grouped(asked.objects)),
-        ("Bucket", asked.bucket.clone()),
-        ("Prefix", asked.prefix.clone()),
-        ("Payload", format!("{}, unique {}", asked.payload, asked.unique)),
-        ("Bodies compared", yes(asked.verify)),
-        ("Hosts taken", asked.host_select.to_string()),
-        ("Objects left", yes(asked.noclear)),
-        ("Existing objects read", yes(asked.list_existing)),
+        ("Threads", requested.threads.to_string()),
+        ("Objects per size", phrases::grouped(requested.objects)),
+        ("Bucket", requested.bucket.clone()),
+        ("Prefix", requested.prefix.clone()),
+        ("Payload", format!("{}, unique {}", requested.payload, requested.unique)),
+        ("Bodies compared", yes(requested.verify)),
+        ("Hosts taken", requested.host_select.to_string()),
+        ("Objects left", yes(requested.noclear)),
+        ("Existing objects read", yes(requested.list_existing)),
     ];
-    if let Some(range) = asked.range_bytes {
+    if let Some(range) = requested.range_bytes {
         facts.push(("Range", bytes_iec(range as f64)));
     }
-    if !asked.sources.is_empty() {
-        facts.push(("Connections from", asked.sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
+    if !requested.sources.is_empty() {
+        facts.push((
+            "Connections from",
+            requested.sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        ));
     }
-    if let Some(rate) = &asked.max_rate {
+    if let Some(rate) = &requested.max_rate {
         facts.push(("Rate cap", rate.to_string()));
     }
-    if asked.is_imported() {
+    if requested.is_imported() {
         // Another tool measured, and wrote down no more than this.
         facts.retain(|(name, _)| {
             matches!(*name, "Points" | "Each point" | "Interval" | "Bucket" | "Hosts taken" | "Rate cap")
@@ -95,33 +98,33 @@ fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
 }
 
 /// `at most 10 s, until ± 2 %; warm-up found`.
-fn each_point(asked: &LoadRequest) -> String {
+fn each_point(requested: &LoadRequest) -> String {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
-    let time = match asked.precision {
-        Some(precision) => format!("at most {}, until ± {}", ms(asked.duration_ms), words::percent(precision)),
-        None => ms(asked.duration_ms),
+    let time = match requested.precision {
+        Some(precision) => format!("at most {}, until ± {}", ms(requested.duration_ms), phrases::percent(precision)),
+        None => ms(requested.duration_ms),
     };
-    match asked.warmup_ms {
+    match requested.warmup_ms {
         Some(warmup_ms) => format!("{time}; after {} of warm-up", ms(warmup_ms)),
         None => format!("{time}; warm-up found"),
     }
 }
 
 /// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`, or `GET 4 MiB at 100/s, 200/s` of an open loop.
-fn grid(asked: &LoadRequest) -> String {
+fn grid(requested: &LoadRequest) -> String {
     let names = |series: &[SeriesSpec]| {
         series.iter().map(|s| name(&s.workload, &s.size, s.clients)).collect::<Vec<_>>().join("; ")
     };
-    if let Some(search) = &asked.search {
+    if let Some(search) = &requested.search {
         let each = if search.series.iter().any(|s| s.clients.is_some()) { " from each client" } else { "" };
         return format!("{} × {} to {}{each}, searched", names(&search.series), search.lowest, search.highest);
     }
-    if let Some(search) = &asked.rate_search {
+    if let Some(search) = &requested.rate_search {
         let (lowest, highest) = (count(search.lowest_per_s), count(search.highest_per_s));
         return format!("{} at {lowest}/s to {highest}/s, searched", names(&search.series));
     }
     let mut series: Vec<(String, Vec<String>)> = Vec::new();
-    for point in &asked.points {
+    for point in &requested.points {
         let label = name(&point.workload, &point.size, point.clients);
         // The concurrency of an open loop is a bound, not a load.
         let (label, load) = match point.rate_per_s {
@@ -138,14 +141,14 @@ fn grid(asked: &LoadRequest) -> String {
 }
 
 /// How many requests of an open loop may be in flight; nothing where their number is the load.
-fn in_flight(asked: &LoadRequest) -> String {
-    let points = asked.points.iter().filter(|point| point.rate_per_s.is_some()).map(|point| point.concurrency);
-    let most = points.chain(asked.rate_search.as_ref().and_then(|search| search.concurrency)).max();
-    most.map_or_else(String::new, |most| format!("at most {}", words::grouped(most.into())))
+fn in_flight(requested: &LoadRequest) -> String {
+    let points = requested.points.iter().filter(|point| point.rate_per_s.is_some()).map(|point| point.concurrency);
+    let most = points.chain(requested.rate_search.as_ref().and_then(|search| search.concurrency)).max();
+    most.map_or_else(String::new, |most| format!("at most {}", phrases::grouped(most.into())))
 }
 
-fn name(workload: &Worded<Workload>, size: &Worded<PointSizes>, clients: Option<u32>) -> String {
-    words::series_name(&Series::of(workload, size, clients))
+fn name(workload: &MaybeKnown<Workload>, size: &MaybeKnown<PointSizes>, clients: Option<u32>) -> String {
+    phrases::series_name(&Series::empty(workload, size, clients))
 }
 
 fn target(target: &Target) -> Vec<(&'static str, String)> {
@@ -154,9 +157,9 @@ fn target(target: &Target) -> Vec<(&'static str, String)> {
     let hosts = if rest == 0 { named } else { format!("{named} and {rest} more") };
     vec![
         ("Kind", target.kind.to_string()),
-        ("Hosts", if hosts.is_empty() { words::ABSENT.to_owned() } else { hosts }),
-        ("Server", target.server.clone().unwrap_or_else(|| words::ABSENT.to_owned())),
-        ("TLS", target.tls.as_ref().map_or_else(|| "no".to_owned(), words::tls)),
+        ("Hosts", if hosts.is_empty() { phrases::ABSENT.to_owned() } else { hosts }),
+        ("Server", target.server.clone().unwrap_or_else(|| phrases::ABSENT.to_owned())),
+        ("TLS", target.tls.as_ref().map_or_else(|| "no".to_owned(), phrases::tls)),
         ("Lookup", target.lookup.to_string()),
         ("Region", target.region.clone()),
         ("On this machine", yes(target.on_this_machine)),
@@ -165,9 +168,9 @@ fn target(target: &Target) -> Vec<(&'static str, String)> {
 
 fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
     if machine.cpus == 0 {
-        return vec![("Machine", words::NOT_RECORDED.to_owned())];
+        return vec![("Machine", phrases::NOT_RECORDED.to_owned())];
     }
-    let nodes = words::plural(u64::from(machine.numa_nodes), "NUMA node");
+    let nodes = phrases::plural(u64::from(machine.numa_nodes), "NUMA node");
     let mut facts = vec![
         ("Processor", machine.cpu_model.clone()),
         ("Processors", format!("{} on {nodes}", machine.cpus)),

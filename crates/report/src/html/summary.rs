@@ -8,9 +8,9 @@ use linerate_record::finding::{Finding, Severity};
 use linerate_record::run::LoadRequest;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
 
-use super::markup::{Exact, PointCells, escaped};
-use super::sheet::{self, FindingRow};
-use crate::words;
+use super::markup::{ExactFigures, PointCells, escaped};
+use super::page::{self, FindingRow};
+use crate::phrases;
 
 /// The run's name, state and circumstances.
 pub(super) fn header(run: &RunSummary) -> String {
@@ -21,10 +21,10 @@ pub(super) fn header(run: &RunSummary) -> String {
     };
     let mut facts = String::new();
     for (name, value) in [
-        ("Target", words::target(&run.target)),
-        ("Client", words::clients(run)),
-        ("Started", words::utc(run.started_unix_ms)),
-        ("Took", words::elapsed(run)),
+        ("Target", phrases::target(&run.target)),
+        ("Client", phrases::clients(run)),
+        ("Started", phrases::utc(run.started_unix_ms)),
+        ("Took", phrases::elapsed(run)),
         ("Version", format!("linerate {}", run.linerate_version)),
     ] {
         let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
@@ -34,31 +34,31 @@ pub(super) fn header(run: &RunSummary) -> String {
 }
 
 /// A card per series.
-pub(super) fn verdicts(view: &View, exact: Exact) -> String {
+pub(super) fn verdicts(view: &View, exact: ExactFigures) -> String {
     let mut html = String::new();
     for growth in &view.growth {
-        let label = words::series_label(&growth.workload, &growth.size);
+        let label = phrases::series_label(&growth.workload, &growth.size);
         let _ = writeln!(
             html,
             "<article class=\"card\"><h3>{} over clients</h3>\n<p class=\"bound\">{}</p></article>",
             escaped(&label),
-            escaped(&words::growth::verdict(growth))
+            escaped(&phrases::client_growth::verdict(growth))
         );
     }
     for series in &view.series {
         let ceiling = view.ceiling_of(series);
-        html.push_str(&card(series, ceiling.as_deref(), &view.run.asked, exact));
+        html.push_str(&card(series, ceiling.as_deref(), &view.run.requested, exact));
     }
     if html.is_empty() { "<p class=\"none\">No point was measured.</p>\n".to_owned() } else { html }
 }
 
 /// Where findings stand that limit what the figures say: below the charts, and not to be missed.
 pub(super) fn severe(findings: &[Finding]) -> String {
-    let of = |severity: Severity| findings.iter().filter(|found| found.severity == severity).count() as u64;
+    let count_at = |severity: Severity| findings.iter().filter(|found| found.severity == severity).count() as u64;
     let reported = [(Severity::Critical, "critical finding"), (Severity::Warning, "warning")]
         .into_iter()
-        .filter(|(severity, _)| of(*severity) > 0)
-        .map(|(severity, name)| words::plural(of(severity), name))
+        .filter(|(severity, _)| count_at(*severity) > 0)
+        .map(|(severity, name)| phrases::plural(count_at(severity), name))
         .collect::<Vec<_>>();
     if reported.is_empty() {
         return String::new();
@@ -66,38 +66,45 @@ pub(super) fn severe(findings: &[Finding]) -> String {
     format!("<p class=\"severe\"><a href=\"#findings\">{}</a></p>\n", reported.join(", "))
 }
 
-fn card(series: &Series, ceiling: Option<&ClientCeiling>, asked: &LoadRequest, exact: Exact) -> String {
-    let label = escaped(&words::series_name(series));
-    let Some((point, best)) = words::best(series) else {
-        let why = if series.points.is_empty() { "No point has a whole interval" } else { words::without_best(series) };
+fn card(series: &Series, ceiling: Option<&ClientCeiling>, requested: &LoadRequest, exact: ExactFigures) -> String {
+    let label = escaped(&phrases::series_name(series));
+    let Some((point, best)) = phrases::best(series) else {
+        let why =
+            if series.points.is_empty() { "No point has a whole interval" } else { phrases::without_best(series) };
         return format!("<article class=\"card\"><h3>{label}</h3><p class=\"none\">{why}.</p></article>\n");
     };
     let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series, point, best, exact));
     if let Some(ceiling) = ceiling {
         let share = best.client_ceiling_share.unwrap_or(0.0);
-        html.push_str(&client_ceiling_line(series.measure, share, ceiling, words::ceiling_note(asked.verify), exact));
+        html.push_str(&client_ceiling_line(
+            series.measure,
+            share,
+            ceiling,
+            phrases::ceiling_note(requested.verify),
+            exact,
+        ));
     }
     if let Some(knee) = &series.knee {
         html.push_str(&knee_line(knee));
     }
-    if let (Some(sustained), Some(slo)) = (&series.sustained, &asked.slo) {
-        let _ = writeln!(html, "<p class=\"knee\">{}</p>", escaped(&words::sustained(sustained, &slo.to_string())));
+    if let (Some(sustained), Some(slo)) = (&series.sustained, &requested.slo) {
+        let _ = writeln!(html, "<p class=\"knee\">{}</p>", escaped(&phrases::sustained(sustained, &slo.to_string())));
     }
     if let Some(predicted) = &series.predicted {
-        let _ = writeln!(html, "<p class=\"evidence\">Plan: {}</p>", escaped(&words::predicted(predicted)));
+        let _ = writeln!(html, "<p class=\"evidence\">Plan: {}</p>", escaped(&phrases::predicted(predicted)));
     }
     if let Some(scaling) = &series.scaling {
-        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&words::scaling(scaling)));
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&phrases::scaling(scaling)));
     }
-    let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&words::times(series)));
-    let _ = writeln!(html, "<p class=\"evidence\">Known: {}</p>", escaped(&words::reach(series)));
+    let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&phrases::times(series)));
+    let _ = writeln!(html, "<p class=\"evidence\">Known: {}</p>", escaped(&phrases::reach(series)));
     if let Some(limit) = &series.limit {
         let class = if limit.bound == Bottleneck::Target { "target" } else { "own" };
         let _ = write!(
             html,
             "<p class=\"bound\"><span class=\"tag {class}\">{}</span> {}</p>\n<p class=\"evidence\">{}</p>\n\
              <p class=\"evidence\">Try: {}</p>\n",
-            escaped(words::bound(limit.bound)),
+            escaped(phrases::bound(limit.bound)),
             escaped(&limit.claim),
             escaped(&limit.evidence),
             escaped(&limit.remedy)
@@ -108,7 +115,7 @@ fn card(series: &Series, ceiling: Option<&ClientCeiling>, asked: &LoadRequest, e
 }
 
 /// The best throughput in large, and what it cost in waiting.
-fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String {
+fn headline(series: &Series, point: &Point, best: &Best, exact: ExactFigures) -> String {
     let (field, estimate) = (leading_figure(series.measure, point).0, &best.throughput);
     let text = bytes_per_s_iec(estimate.mean);
     let (number, unit) = text.rsplit_once(' ').unwrap_or((text.as_str(), ""));
@@ -116,9 +123,9 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String
         Measure::Bytes => (number.to_owned(), unit),
         Measure::Requests => (count(estimate.mean), "req/s"),
     };
-    let cells = PointCells::of(point.point, exact);
+    let cells = PointCells::new(point.point, exact);
     let (path, latency) =
-        (if point.open.is_some() { "open.total_intended" } else { "total" }, words::first_latency(point));
+        (if point.open.is_some() { "open.total_intended" } else { "total" }, phrases::first_latency(point));
     let visits = best.visits;
     // A figure of several visits is none of a point's.
     let of_point =
@@ -129,34 +136,40 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String
          <p class=\"at\">{}{together} · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
         of_point(field, &estimate.mean),
         escaped(&number),
-        words::plus_minus(estimate),
-        escaped(&words::best_at(point)),
+        phrases::plus_minus(estimate),
+        escaped(&phrases::best_at(point)),
         of_point(&format!("{path}.p50_ns"), &latency.p50_ns),
-        words::latency(latency, latency.p50_ns),
+        phrases::latency(latency, latency.p50_ns),
         of_point(&format!("{path}.p99_ns"), &latency.p99_ns),
-        words::latency(latency, latency.p99_ns),
+        phrases::latency(latency, latency.p99_ns),
     )
 }
 
 fn leading_figure(measure: Measure, point: &Point) -> (&'static str, String) {
     match measure {
         Measure::Bytes => ("bytes_per_s.mean", bytes_per_s_iec(point.bytes_per_s.mean)),
-        Measure::Requests => ("requests_per_s.mean", words::requests_per_s(point.requests_per_s.mean)),
+        Measure::Requests => ("requests_per_s.mean", phrases::requests_per_s(point.requests_per_s.mean)),
     }
 }
 
 /// How far the best stands from what linerate drives where nothing but itself can bind.
-fn client_ceiling_line(measure: Measure, share: f64, ceiling: &ClientCeiling, note: &str, exact: Exact) -> String {
+fn client_ceiling_line(
+    measure: Measure,
+    share: f64,
+    ceiling: &ClientCeiling,
+    note: &str,
+    exact: ExactFigures,
+) -> String {
     let (field, text) = leading_figure(measure, &ceiling.point);
-    let cells = PointCells::of(ceiling.point.point, exact);
+    let cells = PointCells::new(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
          <b{}>{}</b> that linerate alone drives here{}{note}</p>\n",
         100.0 * share.clamp(0.0, 1.0),
-        words::percent(share),
+        phrases::percent(share),
         cells.attributes(field, &ceiling.point.throughput(measure).mean),
         escaped(&text),
-        words::tls_cost(ceiling, measure)
+        phrases::tls_cost(ceiling, measure)
     )
 }
 
@@ -174,17 +187,17 @@ fn knee_line(knee: &Knee) -> String {
         KneeOutcome::Capped | KneeOutcome::Unsteady | KneeOutcome::Uneven | KneeOutcome::Nothing => String::new(),
         _ => format!(" in flight, p50 {}", duration_ns(knee.p50_ns as f64)),
     };
-    format!("<p class=\"knee\"><b>{}</b>{at}{tag}</p>\n", escaped(&words::knee(knee)))
+    format!("<p class=\"knee\"><b>{}</b>{at}{tag}</p>\n", escaped(&phrases::knee(knee)))
 }
 
 /// What there is to say, most severe first, as the view has it.
 pub(super) fn findings(findings: &[Finding]) -> String {
-    sheet::findings(findings.iter().map(|finding| {
-        let about = words::points(finding);
+    page::findings(findings.iter().map(|finding| {
+        let about = phrases::points(finding);
         let about = if about.is_empty() { about } else { format!(" · {about}") };
         FindingRow {
             severity: finding.severity,
-            beside: format!(" {}{about}", words::confidence(finding.confidence)),
+            alongside: format!(" {}{about}", phrases::confidence(finding.confidence)),
             claim: &finding.claim,
             below: [labelled_if_any("Evidence", &finding.evidence), labelled_if_any("Remedy", &finding.remedy)]
                 .concat(),

@@ -3,10 +3,10 @@
 use linerate_analysis::net::view::{NetAgainst, NetClassFigures, NetRatio, NetRatioVerdict, NetView};
 
 use super::LEAD;
-use crate::ink::Ink;
+use crate::colour::Colour;
+use crate::phrases::net::{counted, plus_minus, rate};
+use crate::phrases::{ABSENT, plural};
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
-use crate::words::net::{counted, plus_minus, rate};
-use crate::words::{ABSENT, plural};
 
 /// Columns that the name of a host may take.
 const NAME_MOST: usize = 20;
@@ -20,7 +20,7 @@ pub(super) fn tables(view: &NetView, look: TextStyle, all: bool) -> String {
     let rows: Vec<&NetClassFigures> = view.classes.iter().filter(|of| is_shown(of.streams)).collect();
     let mut text = if rows.is_empty() { String::new() } else { table(view, &rows) };
     for of in view.against.iter().filter(|of| is_shown(of.streams)) {
-        text.push_str(&format!("\n{}", hanging_in(Ink::Green, " compared", LEAD, &of.said, look)));
+        text.push_str(&format!("\n{}", hanging_in(Colour::Green, " compared", LEAD, &of.said, look)));
         text.push_str(&pairs(view, of, all));
     }
     text
@@ -86,7 +86,7 @@ fn ratio_interval(of: &NetRatio) -> String {
     let (Some(low), Some(high)) = (of.ratio.low, of.ratio.high) else { return ABSENT.to_owned() };
     let verdict = match of.verdict {
         NetRatioVerdict::Untold => "",
-        told => told.key(),
+        reported => reported.key(),
     };
     format!("{low:.3} to {high:.3} {verdict}").trim_end().to_owned()
 }

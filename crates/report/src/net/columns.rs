@@ -4,8 +4,8 @@ use linerate_analysis::net::view::{NetDatagramFigures, NetPairFigures, NetTimes}
 use linerate_record::net::NetOp;
 use linerate_record::units::percent;
 
-use crate::words::ABSENT;
-use crate::words::net::micros;
+use crate::phrases::ABSENT;
+use crate::phrases::net::micros;
 
 /// A column: its head, and what it says of a pair.
 pub(super) struct PairColumn {
@@ -17,16 +17,16 @@ fn shown(value: Option<f64>, as_text: fn(f64) -> String) -> String {
     value.map_or_else(|| ABSENT.to_owned(), as_text)
 }
 
-fn time(pair: &NetPairFigures, of: fn(NetTimes) -> f64) -> String {
-    shown(pair.times.map(of), micros)
+fn time(pair: &NetPairFigures, extract: fn(NetTimes) -> f64) -> String {
+    shown(pair.times.map(extract), micros)
 }
 
-fn datagrams(pair: &NetPairFigures, of: fn(NetDatagramFigures) -> f64) -> String {
-    shown(pair.datagrams.map(of), percent)
+fn datagrams(pair: &NetPairFigures, extract: fn(NetDatagramFigures) -> f64) -> String {
+    shown(pair.datagrams.map(extract), percent)
 }
 
 /// The columns of an op.
-pub(super) fn of(op: NetOp) -> Vec<PairColumn> {
+pub(super) fn columns_for(op: NetOp) -> Vec<PairColumn> {
     let column = |head, cell| PairColumn { head, cell };
     match op {
         NetOp::Stream => vec![

@@ -159,9 +159,9 @@ fn figures<'n>(of: impl Iterator<Item = (&'n String, f64)>) -> String {
 
 fn of_members(view: &NetView, pair: &NetPairFigures) -> [String; OF_MEMBERS.len()] {
     let is_its = |of: &&NetPairMembers| (of.from, of.to, of.streams) == (pair.from, pair.to, pair.streams);
-    let of = view.members.iter().find(is_its);
-    let leaves = of.and_then(|of| of.leaves.as_ref());
-    let arrives = of.and_then(|of| of.arrives.as_ref());
+    let pair_members = view.members.iter().find(is_its);
+    let leaves = pair_members.and_then(|of| of.leaves.as_ref());
+    let arrives = pair_members.and_then(|of| of.arrives.as_ref());
     let left = |text: fn(&NetLeaves) -> String| leaves.map_or_else(String::new, text);
     let came = |text: fn(&NetArrives) -> String| arrives.map_or_else(String::new, text);
     [
@@ -193,13 +193,13 @@ fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| cell(&value))
 }
 
-fn bytes(pair: &NetPairFigures, of: fn(&NetPathFigures) -> Option<u32>) -> String {
-    pair.path.as_ref().and_then(of).map_or_else(String::new, |bytes| bytes.to_string())
+fn bytes(pair: &NetPairFigures, extract: fn(&NetPathFigures) -> Option<u32>) -> String {
+    pair.path.as_ref().and_then(extract).map_or_else(String::new, |bytes| bytes.to_string())
 }
 
 fn of_paths(view: &NetView, pair: &NetPairFigures) -> [String; OF_PATHS.len()] {
     let path = pair.path.as_ref();
-    let text = |of: fn(&NetPathFigures) -> String| path.map_or_else(String::new, of);
+    let text = |extract: fn(&NetPathFigures) -> String| path.map_or_else(String::new, extract);
     [
         view.name(pair.from).to_owned(),
         view.name(pair.to).to_owned(),
@@ -220,8 +220,8 @@ fn of_paths(view: &NetView, pair: &NetPairFigures) -> [String; OF_PATHS.len()] {
     ]
 }
 
-fn rate(pair: &NetPairFigures, of: fn(NetInterval) -> Option<f64>) -> String {
-    number(pair.per_s.and_then(of))
+fn rate(pair: &NetPairFigures, extract: fn(NetInterval) -> Option<f64>) -> String {
+    number(pair.per_s.and_then(extract))
 }
 
 fn limited_by(pair: &NetPairFigures) -> String {

@@ -4,8 +4,8 @@ use linerate_analysis::net::view::{NetPairFigures, NetPathFigures, NetView};
 
 use super::matrix::{self, MatrixWidths};
 use super::{NAME_MOST, PAIRS_SHOWN};
+use crate::phrases::ABSENT;
 use crate::terminal::{TextStyle, clean, cut, width};
-use crate::words::ABSENT;
 
 /// The matrix where it fits, and with `all`, or where it does not, rows: those that carry least first.
 pub(super) fn tables(view: &NetView, look: TextStyle, all: bool) -> String {

@@ -2,9 +2,9 @@
 
 use linerate_analysis::net::view::{NetBisection, NetInterval, NetRackSide, NetSplitFigures, NetView};
 
+use crate::phrases::net::{halves, plus_minus, rate};
+use crate::phrases::{ABSENT, plural};
 use crate::terminal::{clean, cut, width};
-use crate::words::net::{halves, plus_minus, rate};
-use crate::words::{ABSENT, plural};
 
 /// Columns that the name of a rack may take.
 const NAME_MOST: usize = 20;

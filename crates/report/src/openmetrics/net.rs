@@ -4,23 +4,23 @@ use linerate_analysis::net::view::{NetBisection, NetInterval, NetPairFigures, Ne
 use linerate_record::net::NetOp;
 
 use super::{build, family, number, sample};
-use crate::words::net::side;
+use crate::phrases::net::side;
 
 /// A gauge of each pair with each number of streams: its name without the unit, its unit, what it says, and the figure.
 struct PairGauge {
     name: &'static str,
     unit: &'static str,
     help: &'static str,
-    of: fn(&NetPairFigures) -> Option<f64>,
+    extract: fn(&NetPairFigures) -> Option<f64>,
 }
 
 const fn gauge(
     name: &'static str,
     unit: &'static str,
     help: &'static str,
-    of: fn(&NetPairFigures) -> Option<f64>,
+    extract: fn(&NetPairFigures) -> Option<f64>,
 ) -> PairGauge {
-    PairGauge { name, unit, help, of }
+    PairGauge { name, unit, help, extract }
 }
 
 const OF_STREAMS: &[PairGauge] = &[
@@ -134,7 +134,7 @@ fn rates(text: &mut String, view: &NetView) {
 
 fn of_pairs(text: &mut String, view: &NetView, gauge: &PairGauge) {
     let name = format!("linerate_net_{}_{}", gauge.name, gauge.unit);
-    each(text, view, (&name, gauge.unit, gauge.help), gauge.of);
+    each(text, view, (&name, gauge.unit, gauge.help), gauge.extract);
 }
 
 /// A family with a sample of each pair and number of streams that has the figure.
@@ -142,11 +142,11 @@ fn each(
     text: &mut String,
     view: &NetView,
     (name, unit, help): (&str, &str, &str),
-    of: impl Fn(&NetPairFigures) -> Option<f64>,
+    extract: impl Fn(&NetPairFigures) -> Option<f64>,
 ) {
     family(text, name, "gauge", unit, help);
     for pair in &view.pairs {
-        if let Some(value) = of(pair) {
+        if let Some(value) = extract(pair) {
             with_labels(view, pair, |labels| sample(text, name, labels, &number(value)));
         }
     }
@@ -217,13 +217,13 @@ fn of_sides(
     text: &mut String,
     all: &[NetBisection],
     (name, unit, help): (&str, &str, &str),
-    of: impl Fn(&NetRackSide) -> Option<f64>,
+    extract: impl Fn(&NetRackSide) -> Option<f64>,
 ) {
     family(text, name, "gauge", unit, help);
     for (bisection, rack) in all.iter().flat_map(|of| of.racks.iter().map(move |rack| (of, rack))) {
         let streams = bisection.streams.to_string();
         for (does, side) in [("sends", &rack.sends), ("receives", &rack.receives)] {
-            if let Some(value) = of(side) {
+            if let Some(value) = extract(side) {
                 let labels = [("rack", rack.name.as_str()), ("does", does), ("streams", streams.as_str())];
                 sample(text, name, &labels, &number(value));
             }

@@ -5,8 +5,9 @@ use linerate_analysis::net::{rounds, splits, turns, view};
 use linerate_record::histogram::{empty as no_times, encode};
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::net::{
-    NET_SCHEMA, NetAgainstAsked, NetDatagrams, NetExchanges, NetIcmpSaid, NetLoad, NetMachine, NetNode, NetOffloads,
-    NetOp, NetPair, NetPlace, NetProbeSize, NetProbed, NetRun, NetSent, NetSpace, NetThrough, NetVisit, NetWay,
+    NET_SCHEMA, NetClassComparison, NetDatagrams, NetExchanges, NetIcmpReply, NetLoad, NetLocation, NetMachine,
+    NetNode, NetOffloads, NetOp, NetPair, NetProbeSize, NetProbed, NetRoute, NetRun, NetSent, NetSpace, NetVisit,
+    NetWay,
 };
 
 /// Bytes per second of a pair that nothing slows: 24.0 Gb/s.
@@ -48,7 +49,7 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
             sampled_of_rounds: None,
             members: None,
         },
-        asked_visits: None,
+        requested_visits: None,
         nodes: (0..nodes).map(node).collect(),
         against: None,
         stated_oversubscription: None,
@@ -106,18 +107,18 @@ fn machine(node: u32, streams: u32) -> NetMachine {
 }
 
 fn visits(nodes: u32, run: &NetRun) -> Vec<NetVisit> {
-    visits_of(&rounds(nodes, NetWay::Ring), run)
+    visits_for(&rounds(nodes, NetWay::Ring), run)
 }
 
-fn visits_of(all: &[Vec<(u32, u32)>], run: &NetRun) -> Vec<NetVisit> {
+fn visits_for(all: &[Vec<(u32, u32)>], run: &NetRun) -> Vec<NetVisit> {
     let order = turns(all.len(), &run.load.streams, run.load.visits, run.seed);
-    let visit = |(number, turn): (u32, &linerate_analysis::net::NetTurn)| NetVisit {
+    let visit = |(number, turn): (u32, &linerate_analysis::net::NetVisitPlan)| NetVisit {
         visit: number,
         repetition: turn.repetition,
         round: turn.round,
         streams: turn.streams,
         member: None,
-        through: NetThrough::Direct,
+        through: NetRoute::Direct,
         at_ms: 12_000 * u64::from(number),
         pairs: all[turn.round as usize].iter().map(|&(from, to)| pair(from, to, turn.streams, number)).collect(),
         machines: (0..run.nodes.len() as u32).map(|node| machine(node, turn.streams)).collect(),
@@ -130,11 +131,11 @@ pub(crate) fn placed() -> NetView {
     let mut run = run(4, &[1, 8], 3);
     for (place, node) in run.nodes.iter_mut().enumerate() {
         let space = if place < 2 { NetSpace::Host } else { NetSpace::Pod };
-        node.place = Some(NetPlace { host: format!("n{}", place % 2 + 1), space, service: None, second: None });
+        node.place = Some(NetLocation { host: format!("n{}", place % 2 + 1), space, service: None, second: None });
     }
     let class = |text: &str| text.parse().expect("a class");
     let (class, base) = (class("other/pod-pod"), class("other/host-host"));
-    run.against = Some(NetAgainstAsked { class, base, overlay_bytes: Some(50) });
+    run.against = Some(NetClassComparison { class, base, overlay_bytes: Some(50) });
     view(&run, &visits(4, &run))
 }
 
@@ -147,7 +148,7 @@ pub(crate) fn racked() -> NetView {
     }
     (run.load.way, run.load.sampled_of_rounds, run.stated_oversubscription) = (NetWay::Bisection, Some(6), Some(1.5));
     let racks: Vec<usize> = (0..8).map(rack).collect();
-    let mut visits = visits_of(&splits(&racks, 4, run.seed).rounds, &run);
+    let mut visits = visits_for(&splits(&racks, 4, run.seed).rounds, &run);
     for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| rack(pair.from) != rack(pair.to)) {
         pair.received_bytes.iter_mut().for_each(|bytes| *bytes /= 2);
     }
@@ -196,7 +197,7 @@ fn exchanges(pair: &mut NetPair) {
 }
 
 /// Four machines that ask each other.
-pub(crate) fn asked() -> NetView {
+pub(crate) fn requested() -> NetView {
     of_op(NetOp::Request { request_bytes: 1, answer_bytes: 4_096 }, exchanges)
 }
 
@@ -222,12 +223,13 @@ pub(crate) fn probed() -> NetView {
     of_op(NetOp::Mtu, |pair| {
         let size = |bytes, sent, received| NetProbeSize { bytes, sent, received, refused: 0 };
         let less = |carried| vec![size(576, 1, 1), size(carried, 1, 1), size(carried + 1, 6, 0), size(9_000, 3, 0)];
-        let of = |sizes, taken, icmp| NetProbed { interface_bytes: 9_000, taken_bytes: Some(taken), icmp, sizes };
-        let icmp = NetIcmpSaid { mtu_bytes: 1_450, by: "10.0.9.1".parse().expect("an address") };
+        let probed_path =
+            |sizes, taken, icmp| NetProbed { interface_bytes: 9_000, taken_bytes: Some(taken), icmp, sizes };
+        let icmp = NetIcmpReply { mtu_bytes: 1_450, by: "10.0.9.1".parse().expect("an address") };
         let of_path = match (pair.from, pair.to) {
-            (_, 1) => of(less(1_500), 9_000, None),
-            (0, 3) => of(less(1_450), 1_450, Some(icmp)),
-            _ => of(vec![size(9_000, 1, 1)], 9_000, None),
+            (_, 1) => probed_path(less(1_500), 9_000, None),
+            (0, 3) => probed_path(less(1_450), 1_450, Some(icmp)),
+            _ => probed_path(vec![size(9_000, 1, 1)], 9_000, None),
         };
         (pair.probed, pair.sent) = (vec![of_path; 8], NetSent::default());
     })

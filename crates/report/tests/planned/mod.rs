@@ -1,14 +1,15 @@
 //! A plan and an explanation made by hand: figures are plausible, and none of them is the model's.
 
 use linerate_record::explanation::{
-    DescribedCeiling, Deviation, EXPLANATION_SCHEMA, Explanation, ExplanationVerdict, FigureStanding, Hypothesis, Kind,
-    Most, NodeFigures, Observations, Observed, Quantity, Remedy, RemedyGain, Residual, Separator,
+    DescribedCeiling, Deviation, DistinguishingReading, EXPLANATION_SCHEMA, Explanation, ExplanationVerdict,
+    FigureAgainstCeiling, HighestPrediction, Hypothesis, Kind, NodeFigures, Observations, Observed, Quantity, Remedy,
+    RemedyGain, Residual,
 };
 use linerate_record::finding::Severity;
 use linerate_record::plan::{
-    Bend, Ceiling, Curve, CurvePoint, FailedPart, Goal, Input, Intolerant, LayoutChoice, LayoutPlan, PLAN_SCHEMA, Plan,
-    PlanFinding, PlanFindingKind, PoolLayout, Rebuild, Resource, ScalePoint, Scaling, Sizing, Spread, Tolerance, Work,
-    WorkPlan,
+    Ceiling, Curve, CurvePoint, FailureScope, Goal, Input, LayoutChoice, LayoutPlan, PLAN_SCHEMA, Plan, PlanFinding,
+    PlanFindingKind, PoolLayout, Rebuild, RejectedSize, Resource, ScalePoint, Scaling, ScalingBend, Sizing, Spread,
+    Tolerance, Work, WorkPlan,
 };
 use linerate_record::site::{
     Bond, BondMode, Clients, ClientsOn, Data, Drives, Encapsulation, Engine, Entry, Fabric, Goals, IpVersion, Nic,
@@ -29,7 +30,7 @@ pub(crate) fn plan() -> Plan {
         site: site(),
         works: works.into_iter().map(|(read_share, scale)| work(read_share, scale)).collect(),
         layout: layout(),
-        rebuild: vec![rebuild(FailedPart::Drive, 15.36e12, 1.0e9), rebuild(FailedPart::Node, 122.88e12, 0.49e9)],
+        rebuild: vec![rebuild(FailureScope::Drive, 15.36e12, 1.0e9), rebuild(FailureScope::Node, 122.88e12, 0.49e9)],
         findings: findings(),
         scaling: Some(scaling(64)),
         sizing: Some(Sizing {
@@ -41,7 +42,7 @@ pub(crate) fn plan() -> Plan {
             data_shards: 10,
             parity_shards: 4,
             tolerates: Some(Tolerates { drives: 2, nodes: 1 }),
-            intolerant: Some(Intolerant {
+            intolerant: Some(RejectedSize {
                 nodes: 371,
                 data_shards: 1,
                 parity_shards: 1,
@@ -86,7 +87,7 @@ pub(crate) fn scaling(nodes: u32) -> Scaling {
         parity_shards: if nodes < 4 { 3 } else { 4 },
         usable_bytes: u64::from(nodes) * 87_770_000_000_000,
     };
-    let bend = |nodes, why: &str| Bend { nodes, why: why.to_owned() };
+    let bend = |nodes, why: &str| ScalingBend { nodes, why: why.to_owned() };
     Scaling {
         points: (1..=nodes).map(point).collect(),
         bends: vec![
@@ -270,11 +271,11 @@ fn curve(ceiling_bytes_per_s: f64) -> Curve {
     }
 }
 
-fn rebuild(lost: FailedPart, restored_bytes: f64, alone_bytes_per_s: f64) -> Rebuild {
+fn rebuild(lost: FailureScope, restored_bytes: f64, alone_bytes_per_s: f64) -> Rebuild {
     Rebuild {
         lost,
         restored_bytes,
-        taken_full: lost == FailedPart::Node,
+        taken_full: lost == FailureScope::Node,
         read_bytes_per_byte: 10.0,
         bottleneck: Resource::PrivateIngress,
         alone_bytes_per_s,
@@ -382,7 +383,7 @@ pub(crate) fn explanation() -> Explanation {
         verdict: ExplanationVerdict { outweighed: false, not_separated: vec![0, 1], whole: vec![], advised: Some(0) },
         survivors: vec![Hypothesis { indistinguishable: vec![three.id.clone()], ..one }, two, three],
         unexplained: vec![put],
-        separator: Some(Separator {
+        separator: Some(DistinguishingReading {
             reading: "bytes per bond member, per node".to_owned(),
             how: "/sys/class/net/*/statistics/tx_bytes of the members of bond0, before and after".to_owned(),
             expects: expects.into(),
@@ -392,10 +393,11 @@ pub(crate) fn explanation() -> Explanation {
     }
 }
 
-fn standing(what: Quantity, observed: f64, ceiling: f64, above_sigmas: Option<f64>) -> FigureStanding {
-    let most = above_sigmas.map(|_| Most { ceiling_bytes_per_s: 90.0 * GIB, id: "layout(12+2)".to_owned() });
+fn standing(what: Quantity, observed: f64, ceiling: f64, above_sigmas: Option<f64>) -> FigureAgainstCeiling {
+    let most =
+        above_sigmas.map(|_| HighestPrediction { ceiling_bytes_per_s: 90.0 * GIB, id: "layout(12+2)".to_owned() });
     let verb = if what == Quantity::Get { "GET" } else { "PUT" };
-    FigureStanding {
+    FigureAgainstCeiling {
         what,
         observed_bytes_per_s: observed * GIB,
         ceiling_bytes_per_s: ceiling * GIB,

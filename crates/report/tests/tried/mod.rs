@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use linerate_record::experiment::{
-    Arm, ArmVerdict, BaselineLoad, Block, Decision, Design, EXPERIMENT_SCHEMA, Effect, Experiment, ExperimentReport,
-    ExperimentStopReason, Look, Means, MeasuredCell, NotTested, Remark, RemarkKind, Report, Role, Secondary,
+    Arm, ArmSetup, ArmVerdict, BaselineLoad, Block, Decision, Design, EXPERIMENT_SCHEMA, Effect, Experiment,
+    ExperimentReport, ExperimentStopReason, InterimLook, MeasuredCell, NotTested, Remark, RemarkKind, Report, Role,
+    SecondaryMetric,
 };
-use linerate_record::knob::{Change, Scope, SettingPlace, Space, TakesEffect};
+use linerate_record::knob::{Change, Scope, SettingId, Space, TakesEffect};
 use linerate_record::load::LoadPatch;
 
 /// What a user may call an arm, and no page may take as markup.
@@ -38,7 +39,7 @@ pub(crate) fn experiment() -> ExperimentReport {
     let effects: Vec<Effect> = (2..TRIED.len() as u32).map(|arm| effect(&blocks, arm)).collect();
     let secondary = (2..TRIED.len()).flat_map(secondary).collect();
     ExperimentReport {
-        experiment: asked(),
+        experiment: requested(),
         report: Report {
             schema: EXPERIMENT_SCHEMA,
             design: design(),
@@ -199,8 +200,8 @@ fn sentence(decision: Decision, needs: bool) -> String {
     }
 }
 
-fn secondary(arm: usize) -> Vec<Secondary> {
-    let one = |figure: &str, baseline: f64, change: f64| Secondary {
+fn secondary(arm: usize) -> Vec<SecondaryMetric> {
+    let one = |figure: &str, baseline: f64, change: f64| SecondaryMetric {
         arm: TRIED[arm].0.to_owned(),
         figure: figure.to_owned(),
         blocks: TRIED[arm].4,
@@ -211,7 +212,7 @@ fn secondary(arm: usize) -> Vec<Secondary> {
         high_share: Some(change + 0.024),
         p_more: Some(0.5),
     };
-    let errors = Secondary {
+    let errors = SecondaryMetric {
         value: f64::from(u8::from(arm == 5)),
         share: None,
         low_share: None,
@@ -228,9 +229,12 @@ fn secondary(arm: usize) -> Vec<Secondary> {
     ]
 }
 
-fn looks() -> Vec<Look> {
-    let look =
-        |blocks, alpha_spent, decided: &[(u32, Decision)]| Look { blocks, alpha_spent, decided: decided.to_vec() };
+fn looks() -> Vec<InterimLook> {
+    let look = |blocks, alpha_spent, decided: &[(u32, Decision)]| InterimLook {
+        blocks,
+        alpha_spent,
+        decided: decided.to_vec(),
+    };
     vec![
         look(10, 0.0009, &[(2, Decision::Shown), (4, Decision::Shown)]),
         look(12, 0.0027, &[(6, Decision::Futile)]),
@@ -291,8 +295,8 @@ const LOAD: &str = r#"{
     "stops": { "timeout_ns": 60000000000, "retries": 0 }
 }"#;
 
-fn asked() -> Experiment {
-    let changed = |changes: Vec<Change>| Means { changes, ..Means::default() };
+fn requested() -> Experiment {
+    let changed = |changes: Vec<Change>| ArmSetup { changes, ..ArmSetup::default() };
     Experiment {
         schema: EXPERIMENT_SCHEMA,
         id: "2026-03-01T10-20-30-quiet".to_owned(),
@@ -300,16 +304,16 @@ fn asked() -> Experiment {
         started_unix_ms: 1_772_360_430_000,
         design: design(),
         means: vec![
-            Means::default(),
-            Means::default(),
+            ArmSetup::default(),
+            ArmSetup::default(),
             changed(vec![change("net.ipv4.tcp_rmem", "4096 131072 6291456", "4096 131072 16777216")]),
             changed(vec![change("net.core.netdev_budget", "300", "600")]),
             changed(vec![
                 change("net.core.rmem_max", "212992", "65536"),
                 change("net.core.wmem_max", "212992", "65536"),
             ]),
-            Means { command: Some(format!("set-it {HOSTILE}")), ..Means::default() },
-            Means { patch: LoadPatch { threads: Some(Some(4)), ..LoadPatch::default() }, ..Means::default() },
+            ArmSetup { command: Some(format!("set-it {HOSTILE}")), ..ArmSetup::default() },
+            ArmSetup { patch: LoadPatch { threads: Some(Some(4)), ..LoadPatch::default() }, ..ArmSetup::default() },
         ],
         not_tested: vec![NotTested {
             arm: "vm.swappiness=1".to_owned(),
@@ -329,7 +333,7 @@ fn asked() -> Experiment {
 
 fn change(knob: &str, prior: &str, new: &str) -> Change {
     Change {
-        place: SettingPlace { knob: knob.to_owned(), device: None, space: Space::Host },
+        place: SettingId { knob: knob.to_owned(), device: None, space: Space::Host },
         prior: prior.to_owned(),
         new: new.to_owned(),
         scope: Scope::NetworkNamespace,

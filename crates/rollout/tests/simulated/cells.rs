@@ -1,9 +1,9 @@
 //! Arms of an experiment in the same worlds: applied on all nodes, kept while something is measured, and taken back,
 //! never confirmed.
 
-use linerate_record::rollout::{NodeStanding, RolloutPlan};
-use linerate_rollout::course::{CourseTimes, RolloutCourse, RolloutEnd};
-use linerate_worlds::Dice;
+use linerate_record::rollout::{NodeState, RolloutPlan};
+use linerate_rollout::rollout_machine::{RolloutEnd, RolloutMachine, RolloutTimes};
+use linerate_worlds::SeededRng;
 
 use super::world::World;
 use super::{Claims, RUNS, SOME, carried_out, groups, left_over, plan, settled};
@@ -25,26 +25,26 @@ struct CellCounts {
 }
 
 fn is_back(claims: &Claims) -> bool {
-    claims.0.iter().all(|standing| standing.is_some_and(NodeStanding::is_as_before))
+    claims.0.iter().all(|node_state| node_state.is_some_and(NodeState::is_as_before))
 }
 
 /// Nodes without the arm when it is said to be in place: only one that lost power since it said so may be.
 fn lacking(world: &World) -> Vec<String> {
-    let lacks = |node: &usize| !world.nodes[*node].is_new && world.standing(*node) != NodeStanding::Rebooted;
+    let lacks = |node: &usize| !world.nodes[*node].is_new && world.node_state(*node) != NodeState::Rebooted;
     world.alive().into_iter().filter(lacks).map(|node| format!("n{node} lacks the arm that is in place")).collect()
 }
 
 fn cell(seed: u64, counts: &mut CellCounts) -> Vec<String> {
-    let mut dice = Dice::new(seed, 20);
-    let count = 2 + (dice.unit() * 15.0) as usize;
-    let plan = RolloutPlan { check: None, ..plan(count, &mut dice) };
-    let mut world = World::new(count, 0.4, true, dice.fork());
-    let killed_at_ms = if dice.happens(0.2) { dice.between(0.0, 8_000.0) as u64 } else { u64::MAX };
-    let mut course = RolloutCourse::apply(&plan, CourseTimes::default(), 0);
-    let is_ended = carried_out(&mut course, &mut world, killed_at_ms, u64::MAX);
-    let mut claims = is_ended.then(|| Claims::of(&course));
-    let mut broken = left_over(&course);
-    match course.end() {
+    let mut rng = SeededRng::new(seed, 20);
+    let count = 2 + (rng.unit() * 15.0) as usize;
+    let plan = RolloutPlan { check: None, ..plan(count, &mut rng) };
+    let mut world = World::new(count, 0.4, true, rng.fork());
+    let killed_at_ms = if rng.happens(0.2) { rng.between(0.0, 8_000.0) as u64 } else { u64::MAX };
+    let mut rollout_machine = RolloutMachine::apply(&plan, RolloutTimes::default(), 0);
+    let is_ended = carried_out(&mut rollout_machine, &mut world, killed_at_ms, u64::MAX);
+    let mut claims = is_ended.then(|| Claims::new(&rollout_machine));
+    let mut broken = left_over(&rollout_machine);
+    match rollout_machine.end() {
         None => counts.killed += 1,
         Some(RolloutEnd::Pending) => {
             broken.extend(lacking(&world));
@@ -52,14 +52,14 @@ fn cell(seed: u64, counts: &mut CellCounts) -> Vec<String> {
             let is_in_place = world.alive().len() == count && world.nodes.iter().all(|node| node.is_new);
             *(if is_in_place { &mut counts.measured } else { &mut counts.displaced }) += 1;
             let nodes = plan.nodes.iter().map(|node| (node.name.clone(), None)).collect();
-            let mut back = RolloutCourse::take_back(nodes, groups(&plan), CourseTimes::default(), world.now_ms);
+            let mut back = RolloutMachine::roll_back(nodes, groups(&plan), RolloutTimes::default(), world.now_ms);
             assert!(carried_out(&mut back, &mut world, u64::MAX, u64::MAX), "seed {seed}: it ends");
-            claims = Some(Claims::of(&back));
+            claims = Some(Claims::new(&back));
             broken.extend(left_over(&back));
         }
         Some(_) => counts.refused += 1,
     }
-    let goes_on = course.end() == Some(RolloutEnd::Unbegun) || claims.as_ref().is_none_or(is_back);
+    let goes_on = rollout_machine.end() == Some(RolloutEnd::Unbegun) || claims.as_ref().is_none_or(is_back);
     counts.ended += u32::from(!goes_on);
     // The next cell begins with the nodes as they are now, and nothing of this one may be done later.
     broken.extend(claims.iter().flat_map(|claims| claims.broken(&world)));

@@ -1,8 +1,8 @@
 //! Nodes that share something are not interrupted together, whether a coordinator or their own watches restore them.
 
 use linerate_record::rollout::RolloutPlan;
-use linerate_rollout::course::{CourseTimes, RolloutCourse};
-use linerate_worlds::Dice;
+use linerate_rollout::rollout_machine::{RolloutMachine, RolloutTimes};
+use linerate_worlds::SeededRng;
 
 use super::world::{Interruption, World};
 use super::{RUNS, SOME, carried_out, plan};
@@ -30,16 +30,16 @@ pub(super) fn together(plan: &RolloutPlan, world: &World) -> Vec<String> {
 fn no_two_waves_of_a_guard_are_interrupted_at_once_whatever_fails() {
     let (mut broken, mut lapsed, mut restored) = (Vec::new(), 0, 0);
     for seed in 0..2 * RUNS {
-        let mut dice = Dice::new(seed, 21);
-        let plan = std::iter::repeat_with(|| plan(12, &mut dice)).find(|plan| !plan.guards.is_empty());
+        let mut rng = SeededRng::new(seed, 21);
+        let plan = std::iter::repeat_with(|| plan(12, &mut rng)).find(|plan| !plan.guards.is_empty());
         // Time is over soon, so that some waves lapse while others are rolled back.
-        let within_ms = dice.between(6_000.0, 20_000.0) as u64;
+        let within_ms = rng.between(6_000.0, 20_000.0) as u64;
         let plan = RolloutPlan { within_ms, ..plan.expect("some interrupt") };
-        let interrupted_at_ms = if dice.happens(0.5) { dice.between(0.0, 20_000.0) as u64 } else { u64::MAX };
-        let mut world = World::new(12, 0.8, true, dice.fork());
-        let times = CourseTimes { patience_ms: dice.between(1_000.0, 30_000.0) as u64, ..CourseTimes::default() };
-        let mut course = RolloutCourse::apply(&plan, times, 0);
-        assert!(carried_out(&mut course, &mut world, u64::MAX, interrupted_at_ms), "seed {seed}: it ends");
+        let interrupted_at_ms = if rng.happens(0.5) { rng.between(0.0, 20_000.0) as u64 } else { u64::MAX };
+        let mut world = World::new(12, 0.8, true, rng.fork());
+        let times = RolloutTimes { retry_within_ms: rng.between(1_000.0, 30_000.0) as u64, ..RolloutTimes::default() };
+        let mut rollout_machine = RolloutMachine::apply(&plan, times, 0);
+        assert!(carried_out(&mut rollout_machine, &mut world, u64::MAX, interrupted_at_ms), "seed {seed}: it ends");
         broken.extend(together(&plan, &world).into_iter().map(|what| format!("seed {seed}: {what}")));
         // Whatever is interrupted a second time is restored.
         let all = &world.interruptions;

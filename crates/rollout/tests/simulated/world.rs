@@ -1,8 +1,8 @@
 //! Nodes with journals and watches of their own, a network between them and a coordinator, and what goes wrong. It is
 //! written from what is promised of a node, and shares no code with the room that it judges.
 
-use linerate_record::rollout::NodeStanding;
-use linerate_worlds::Dice;
+use linerate_record::rollout::NodeState;
+use linerate_worlds::SeededRng;
 
 /// A journal of one application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,21 +61,21 @@ pub(crate) enum Order {
     Apply { within_ms: u64 },
     Extend { within_ms: u64 },
     Confirm,
-    TakeBack,
+    Rollback,
 }
 
 /// How an order ends for who gave it, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    Answer(NodeStanding, bool),
+    Answer(NodeState, bool),
     Lost,
 }
 
 /// Something that will happen.
 #[derive(Clone, Copy, Debug)]
 enum Due {
-    Done { node: usize, order: Order, told_ms: u64, reached_ms: u64, answer_ms: Option<u64> },
-    Told { node: usize, heard: Heard },
+    Done { node: usize, order: Order, reported_ms: u64, reached_ms: u64, answer_ms: Option<u64> },
+    Reported { node: usize, heard: Heard },
 }
 
 /// All of it.
@@ -83,7 +83,7 @@ pub(crate) struct World {
     pub(crate) now_ms: u64,
     pub(crate) nodes: Vec<Node>,
     due: Vec<(u64, Due)>,
-    dice: Dice,
+    rng: SeededRng,
     /// Whether a node that takes back what was never made notes it: without that, an order on its way may yet be done.
     notes_refusals: bool,
     /// How often something went wrong.
@@ -99,16 +99,16 @@ pub(crate) const LATE_MS: u64 = 3_000;
 const LOST_AFTER_MS: (f64, f64) = (2_000.0, 12_000.0);
 
 impl World {
-    pub(crate) fn new(count: usize, faults_per_node: f64, notes_refusals: bool, mut dice: Dice) -> World {
+    pub(crate) fn new(count: usize, faults_per_node: f64, notes_refusals: bool, mut rng: SeededRng) -> World {
         let mut faults = 0;
         let mut node = |_: usize| {
             let mut span = |probability: f64, longest_ms: f64| {
-                if !dice.happens(probability) {
+                if !rng.happens(probability) {
                     return (u64::MAX, u64::MAX);
                 }
                 faults += 1;
-                let from_ms = dice.between(0.0, 90_000.0) as u64;
-                (from_ms, from_ms + dice.factor(100.0, longest_ms) as u64)
+                let from_ms = rng.between(0.0, 90_000.0) as u64;
+                (from_ms, from_ms + rng.factor(100.0, longest_ms) as u64)
             };
             let (frozen, cut) = (span(0.25 * faults_per_node, 200_000.0), span(0.25 * faults_per_node, 200_000.0));
             let full = span(0.2 * faults_per_node, 100_000.0);
@@ -130,7 +130,7 @@ impl World {
             }
         };
         let nodes = (0..count).map(&mut node).collect();
-        World { now_ms: 0, nodes, due: Vec::new(), dice, notes_refusals, faults, interruptions: Vec::new() }
+        World { now_ms: 0, nodes, due: Vec::new(), rng, notes_refusals, faults, interruptions: Vec::new() }
     }
 
     fn is_in(&self, span: Span) -> bool {
@@ -144,40 +144,40 @@ impl World {
     /// Gives a node an order.
     pub(crate) fn tell(&mut self, node: usize, order: Order) {
         let Node { frozen, cut, agent_dies_at_ms, .. } = self.nodes[node].clone();
-        let told_ms = self.now_ms;
-        let reached_ms = self.now_ms + self.dice.factor(5.0, 400.0) as u64;
-        let takes_ms = self.dice.factor(5.0, 600.0) as u64;
+        let reported_ms = self.now_ms;
+        let reached_ms = self.now_ms + self.rng.factor(5.0, 400.0) as u64;
+        let takes_ms = self.rng.factor(5.0, 600.0) as u64;
         let mut done_ms = reached_ms + takes_ms;
         let is_cut = self.is_in(cut) || (cut.0..cut.1).contains(&reached_ms);
         let is_killed = (self.now_ms..done_ms).contains(&agent_dies_at_ms);
         if self.is_dead(node) || is_cut || is_killed {
             // It may have come through before the line was cut, or have been done before the agent was killed.
-            let is_done = !self.is_dead(node) && !self.is_in(cut) && self.dice.happens(0.5);
+            let is_done = !self.is_dead(node) && !self.is_in(cut) && self.rng.happens(0.5);
             if is_done {
                 let late_ms = if is_cut { self.moment_ms(LATE_MS as f64) } else { 0 };
-                let due = Due::Done { node, order, told_ms, reached_ms, answer_ms: None };
+                let due = Due::Done { node, order, reported_ms, reached_ms, answer_ms: None };
                 self.due.push((done_ms + late_ms, due));
             }
             let lost_ms = self.lost_ms();
-            self.due.push((self.now_ms + lost_ms, Due::Told { node, heard: Heard::Lost }));
+            self.due.push((self.now_ms + lost_ms, Due::Reported { node, heard: Heard::Lost }));
             return;
         }
         if (frozen.0..frozen.1).contains(&done_ms) {
             // What its agent had begun goes on for a moment when it thaws.
             done_ms = frozen.1 + self.moment_ms(LATE_MS as f64);
-            if self.dice.happens(0.5) {
-                self.due.push((done_ms, Due::Done { node, order, told_ms, reached_ms, answer_ms: None }));
+            if self.rng.happens(0.5) {
+                self.due.push((done_ms, Due::Done { node, order, reported_ms, reached_ms, answer_ms: None }));
             }
             let lost_ms = self.lost_ms();
-            self.due.push((self.now_ms + lost_ms, Due::Told { node, heard: Heard::Lost }));
+            self.due.push((self.now_ms + lost_ms, Due::Reported { node, heard: Heard::Lost }));
             return;
         }
-        let answer_ms = done_ms + self.dice.factor(5.0, 400.0) as u64;
-        self.due.push((done_ms, Due::Done { node, order, told_ms, reached_ms, answer_ms: Some(answer_ms) }));
+        let answer_ms = done_ms + self.rng.factor(5.0, 400.0) as u64;
+        self.due.push((done_ms, Due::Done { node, order, reported_ms, reached_ms, answer_ms: Some(answer_ms) }));
     }
 
     fn lost_ms(&mut self) -> u64 {
-        self.dice.factor(LOST_AFTER_MS.0, LOST_AFTER_MS.1) as u64
+        self.rng.factor(LOST_AFTER_MS.0, LOST_AFTER_MS.1) as u64
     }
 
     /// Goes on for a step, and gives what is heard.
@@ -194,12 +194,12 @@ impl World {
             self.now_ms = self.now_ms.max(at_ms);
             self.watch();
             match due {
-                Due::Told { node, heard: what } => heard.push((node, what)),
-                Due::Done { node, order, told_ms, reached_ms, answer_ms } => {
+                Due::Reported { node, heard: what } => heard.push((node, what)),
+                Due::Done { node, order, reported_ms, reached_ms, answer_ms } => {
                     // An agent that was told ended with the power.
                     let off = self.nodes[node].off;
-                    if self.is_dead(node) || (told_ms..=self.now_ms).contains(&off.0) {
-                        let lost = Due::Told { node, heard: Heard::Lost };
+                    if self.is_dead(node) || (reported_ms..=self.now_ms).contains(&off.0) {
+                        let lost = Due::Reported { node, heard: Heard::Lost };
                         let lost_ms = self.lost_ms();
                         answer_ms.into_iter().for_each(|_| self.due.push((self.now_ms + lost_ms, lost)));
                         continue;
@@ -207,13 +207,13 @@ impl World {
                     let Node { is_new: was_new, restored_at_ms, .. } = self.nodes[node];
                     if self.now_ms < restored_at_ms {
                         let answer_ms = answer_ms.map(|answer_ms| answer_ms + restored_at_ms - self.now_ms);
-                        let due = Due::Done { node, order, told_ms, reached_ms, answer_ms };
+                        let due = Due::Done { node, order, reported_ms, reached_ms, answer_ms };
                         self.due.push((restored_at_ms, due));
                         continue;
                     }
                     let is_well = self.done(node, order);
                     let is_changed = self.nodes[node].is_new != was_new;
-                    self.nodes[node].is_late |= is_changed && self.now_ms - told_ms > LATE_MS + 1_000;
+                    self.nodes[node].is_late |= is_changed && self.now_ms - reported_ms > LATE_MS + 1_000;
                     let Some(answer_ms) = answer_ms else { continue };
                     if is_changed {
                         let (from_ms, until_ms) = (reached_ms, self.now_ms);
@@ -221,9 +221,9 @@ impl World {
                     }
                     let cut = self.nodes[node].cut;
                     let is_cut = (cut.0..cut.1).contains(&answer_ms);
-                    let heard = if is_cut { Heard::Lost } else { Heard::Answer(self.standing(node), !is_well) };
+                    let heard = if is_cut { Heard::Lost } else { Heard::Answer(self.node_state(node), !is_well) };
                     let at_ms = if is_cut { answer_ms + self.lost_ms() } else { answer_ms };
-                    self.due.push((at_ms, Due::Told { node, heard }));
+                    self.due.push((at_ms, Due::Reported { node, heard }));
                 }
             }
         }
@@ -266,24 +266,23 @@ impl World {
 
     /// How a node stands, by its journal and by its values: what was restored while the journal could not be written is
     /// restored, whatever that says.
-    pub(crate) fn standing(&self, node: usize) -> NodeStanding {
+    pub(crate) fn node_state(&self, node: usize) -> NodeState {
         let is_new = self.nodes[node].is_new;
         match self.nodes[node].journal {
-            None => NodeStanding::Untouched,
-            Some(journal) if journal.is_before_boot && !journal.is_closed => NodeStanding::Rebooted,
-            Some(journal) if journal.is_closed || (journal.is_confirmed && !is_new) => NodeStanding::Restored,
-            Some(journal) if journal.is_confirmed => NodeStanding::Confirmed,
-            Some(Journal { is_whole, lapses_at_ms, .. }) => NodeStanding::Pending {
-                left_ms: lapses_at_ms.saturating_sub(self.now_ms),
-                is_whole: is_whole && is_new,
-            },
+            None => NodeState::Untouched,
+            Some(journal) if journal.is_before_boot && !journal.is_closed => NodeState::Rebooted,
+            Some(journal) if journal.is_closed || (journal.is_confirmed && !is_new) => NodeState::Restored,
+            Some(journal) if journal.is_confirmed => NodeState::Confirmed,
+            Some(Journal { is_whole, lapses_at_ms, .. }) => {
+                NodeState::Pending { left_ms: lapses_at_ms.saturating_sub(self.now_ms), is_whole: is_whole && is_new }
+            }
         }
     }
 
     /// Does what a node was told; whether it could.
     fn done(&mut self, place: usize, order: Order) -> bool {
         let (now_ms, is_full) = (self.now_ms, self.is_in(self.nodes[place].full));
-        let (is_killed_halfway, notes_refusals) = (self.dice.happens(0.02), self.notes_refusals);
+        let (is_killed_halfway, notes_refusals) = (self.rng.happens(0.02), self.notes_refusals);
         let node = &mut self.nodes[place];
         // The file of changes is of the boot before.
         let is_other_boot = node.has_lost_power;
@@ -317,15 +316,15 @@ impl World {
                 journal.is_confirmed = true;
                 true
             }
-            (Order::TakeBack, None) if is_full => false,
-            (Order::TakeBack, journal @ None) => {
+            (Order::Rollback, None) if is_full => false,
+            (Order::Rollback, journal @ None) => {
                 if notes_refusals {
                     let (is_whole, lapses_at_ms, is_confirmed, is_before_boot) = (false, 0, false, false);
                     *journal = Some(Journal { is_whole, lapses_at_ms, is_confirmed, is_closed: true, is_before_boot });
                 }
                 true
             }
-            (Order::TakeBack, Some(journal)) => {
+            (Order::Rollback, Some(journal)) => {
                 node.is_new = false;
                 journal.is_closed = journal.is_closed || !is_full;
                 journal.is_closed
@@ -360,11 +359,11 @@ impl World {
 
     /// Whether something of this probability happens.
     pub(crate) fn happens(&mut self, probability: f64) -> bool {
-        self.dice.happens(probability)
+        self.rng.happens(probability)
     }
 
     /// A moment up to another, each as probable.
     pub(crate) fn moment_ms(&mut self, most_ms: f64) -> u64 {
-        self.dice.between(0.0, most_ms) as u64
+        self.rng.between(0.0, most_ms) as u64
     }
 }

@@ -121,7 +121,7 @@ mod tests {
     use crate::knobs::find;
     use linerate_record::finding::Confidence;
 
-    fn commands_of(id: &str, devices: &[&str], wanted: &str, space: Space) -> Vec<String> {
+    fn commands_for(id: &str, devices: &[&str], wanted: &str, space: Space) -> Vec<String> {
         let row = find(id).expect(id);
         let difference = Difference {
             knob: id.to_owned(),
@@ -161,7 +161,7 @@ mod tests {
             ("block.fstrim_timer", &[], "active", Space::Host, "systemctl enable --now fstrim.timer"),
         ];
         for (id, devices, wanted, space, expected) in cases {
-            assert_eq!(commands_of(id, devices, wanted, space), [expected], "{id}");
+            assert_eq!(commands_for(id, devices, wanted, space), [expected], "{id}");
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
     fn many_devices_share_a_loop() {
         let cpus: Vec<String> = (0..64).map(|n| format!("cpu{n}")).collect();
         let cpus: Vec<&str> = cpus.iter().map(String::as_str).collect();
-        let reported = commands_of("cpu.governor", &cpus, "performance", Space::Host);
+        let reported = commands_for("cpu.governor", &cpus, "performance", Space::Host);
         let expected = "for f in /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor; \
                         do echo performance > \"$f\"; done";
         assert_eq!(reported, [expected]);

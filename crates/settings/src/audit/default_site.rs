@@ -11,7 +11,7 @@ const INSIDE: [&str; 8] = ["lo", "docker", "veth", "cni", "cilium", "lxc", "ifb"
 
 /// A site of one node like this machine. What it assumes, and why, is in [`Site::assumed`].
 #[must_use]
-pub fn site_of(snapshot: &Snapshot) -> Site {
+pub fn site_from_machine(snapshot: &Snapshot) -> Site {
     let machine = &snapshot.machine;
     let link = link(machine);
     let mut assumed = BTreeMap::new();
@@ -101,7 +101,7 @@ mod tests {
     fn a_bond_goes_before_its_members_and_the_server_that_runs_is_the_engine() {
         let mut snapshot = machine();
         snapshot.engines.push(EngineProcess { pid: 7, program: "garage".to_owned(), own_network: false });
-        let site = site_of(&snapshot);
+        let site = site_from_machine(&snapshot);
         assert_eq!(site.planes.public.link, "bond0");
         assert_eq!(site.engine.product, Product::Garage);
         assert!(!site.assumed.contains_key("engine.product") && site.assumed.len() == 6);
@@ -121,7 +121,7 @@ mod tests {
             let engine = |program: &str| EngineProcess { pid: 7, program: program.to_owned(), own_network: false };
             snapshot.engines = program.map(engine).into_iter().collect();
             (snapshot.machine.numa_nodes, snapshot.machine.cpus) = (2, 24);
-            let site = site_of(&snapshot);
+            let site = site_from_machine(&snapshot);
             let expected = copies
                 .map_or(Protection::Sets { set_drives: None, parity: None }, |copies| Protection::Replicas { copies });
             assert_eq!((site.engine.product, site.engine.protection), (product, expected), "{program:?}");

@@ -15,7 +15,8 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     }
     let without = |disk: &&Disk| {
         let device = format!("/dev/{}", disk.name);
-        let mut mounts = snapshot.devices.mounts.iter().filter(|mount| is_of(&mount.device, &device)).peekable();
+        let mut mounts =
+            snapshot.devices.mounts.iter().filter(|mount| is_part_of_disk(&mount.device, &device)).peekable();
         mounts.peek().is_some() && mounts.all(|mount| !mount.options.iter().any(|option| option == "discard"))
     };
     let takes = |disk: &&Disk| disk.discards && !disk.rotational;
@@ -40,7 +41,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
 }
 
 /// Whether a device is a disk or a partition of it.
-fn is_of(device: &str, disk: &str) -> bool {
+fn is_part_of_disk(device: &str, disk: &str) -> bool {
     device.strip_prefix(disk).is_some_and(|rest| {
         let rest = rest.strip_prefix('p').unwrap_or(rest);
         rest.chars().all(|c| c.is_ascii_digit())
@@ -75,8 +76,10 @@ mod tests {
     #[test]
     fn partitions_are_of_their_disk_and_other_disks_are_not() {
         assert!(
-            is_of("/dev/sda1", "/dev/sda") && is_of("/dev/nvme0n1p2", "/dev/nvme0n1") && is_of("/dev/sda", "/dev/sda")
+            is_part_of_disk("/dev/sda1", "/dev/sda")
+                && is_part_of_disk("/dev/nvme0n1p2", "/dev/nvme0n1")
+                && is_part_of_disk("/dev/sda", "/dev/sda")
         );
-        assert!(!is_of("/dev/sdab", "/dev/sda") && !is_of("/dev/sdb1", "/dev/sda"));
+        assert!(!is_part_of_disk("/dev/sdab", "/dev/sda") && !is_part_of_disk("/dev/sdb1", "/dev/sda"));
     }
 }

@@ -14,19 +14,20 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
         return Vec::new();
     }
     let carries = |nic: &&MachineNic| facts::plane_of(snapshot, site, &nic.name).is_some();
-    let ports = || snapshot.machine.nics.iter().filter(|nic| nic.over.is_empty() && node_of(snapshot, nic).is_some());
+    let ports =
+        || snapshot.machine.nics.iter().filter(|nic| nic.over.is_empty() && nic_numa_node(snapshot, nic).is_some());
     let mut nics: Vec<&MachineNic> = ports().filter(carries).collect();
     if nics.is_empty() {
         nics = ports().collect();
     }
-    let near = |disk: &&Disk| nics.iter().any(|nic| node_of(snapshot, nic) == disk.numa_node);
+    let near = |disk: &&Disk| nics.iter().any(|nic| nic_numa_node(snapshot, nic) == disk.numa_node);
     let placed: Vec<&Disk> = snapshot.devices.disks.iter().filter(|disk| disk.numa_node.is_some()).collect();
     let apart: Vec<&Disk> = placed.iter().copied().filter(|disk| !near(disk)).collect();
     if nics.is_empty() || apart.is_empty() {
         return Vec::new();
     }
     let of_nics: Vec<String> =
-        nics.iter().filter_map(|nic| Some(format!("{} on node {}", nic.name, node_of(snapshot, nic)?))).collect();
+        nics.iter().filter_map(|nic| Some(format!("{} on node {}", nic.name, nic_numa_node(snapshot, nic)?))).collect();
     let of_disks: Vec<String> =
         apart.iter().filter_map(|disk| Some(format!("{} on node {}", disk.name, disk.numa_node?))).collect();
     let all = apart.len() == placed.len();
@@ -42,7 +43,7 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
 }
 
 /// The node of an interface, by itself or by its slot.
-fn node_of(snapshot: &Snapshot, nic: &MachineNic) -> Option<u32> {
+fn nic_numa_node(snapshot: &Snapshot, nic: &MachineNic) -> Option<u32> {
     let slot = || snapshot.devices.pcie.iter().find(|device| device.name == nic.name)?.numa_node;
     nic.numa_node.or_else(slot)
 }

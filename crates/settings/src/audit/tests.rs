@@ -1,7 +1,7 @@
 //! Audits of the fixture's machine.
 
 use linerate_record::finding::Confidence;
-use linerate_record::knob::{EngineProcess, Missing, Setting, SettingPlace, Snapshot, Space};
+use linerate_record::knob::{EngineProcess, Missing, Setting, SettingId, Snapshot, Space};
 
 use super::*;
 use crate::knobs::KNOBS;
@@ -27,7 +27,7 @@ fn far_off() -> Snapshot {
 }
 
 fn put(snapshot: &mut Snapshot, knob: &str, space: Space, value: Option<&str>, missing: Option<Missing>) {
-    let place = SettingPlace { knob: knob.to_owned(), device: None, space };
+    let place = SettingId { knob: knob.to_owned(), device: None, space };
     snapshot.settings.retain(|setting| setting.place != place);
     snapshot.settings.push(Setting { place, value: value.map(str::to_owned), choices: Vec::new(), missing });
 }

@@ -4,7 +4,7 @@ use linerate_record::audit::Unreached;
 use linerate_record::knob::{Scope, Setting, Snapshot, Space, same};
 use linerate_record::site::Site;
 
-use crate::changes::{Applicability, effect, wanted};
+use crate::change_plan::{Applicability, effect, wanted};
 use crate::knobs;
 use crate::profiles::Profile;
 

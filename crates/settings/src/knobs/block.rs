@@ -1,7 +1,7 @@
 //! Block devices: queues, readahead, discards.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -25,7 +25,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 advises none or mq-deadline, depending on tests. For NVMe the advice is none: the drive \
                 orders requests itself, and a scheduler adds a lock between cores. For spinning drives it is \
                 mq-deadline, which lets reads overtake writeback and sorts seeks.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives and processor: latency with long queues",
             risk: "none: no fairness between cgroups (io.weight needs bfq or iocost), and reads do not overtake \
                 writes.",
@@ -51,7 +51,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 default) and 16384 are 1, 4 and 8 MiB. Its results do not differ beyond their spread. A new value \
                 applies to files opened afterwards and has no effect on O_DIRECT. On flash, 512 KiB covers a drive's \
                 latency at 5 GB/s; on a spinning drive, 4 MiB outweighs the cost of a seek.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: sequential reads through the page cache",
             risk: "Small random reads through the page cache read data that is not used.",
             sources: &[
@@ -77,7 +77,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Without a scheduler, the kernel uses the depth that the device offers and refuses more, so it cannot \
                 be raised. With a scheduler the default is 256. A spinning drive gains from a longer queue to sort, at \
                 the price of latency. There is no advice for flash.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: requests that wait for a tag",
             risk: "Longer queues mean longer waits.",
             sources: &["Linux, block/blk-mq.c: blk_mq_update_nr_requests"],
@@ -97,7 +97,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 exactly that core (2), or on the core that takes the interrupt (0).",
             why: "An NVMe drive with a queue per core completes requests where they were issued anyway. 2 costs an \
                 interrupt between cores. The default of 1 is right.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: cache misses at completion",
             risk: "2: interrupts between cores.",
             sources: &["Linux, Documentation/ABI/stable/sysfs-block; block/blk-mq.c: blk_mq_complete_need_ipi"],
@@ -119,7 +119,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 sends the discards of a batch together, without holding the lock of the allocation group meanwhile. No \
                 change in 6.8 to the block layer was found that matches the source. If large discards of a device \
                 stall reads, 64 MiB can be set here; until then the default is right.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: latency of reads during discards",
             risk: "Smaller discards take longer in total; with 0, flash fills up.",
             sources: &[
@@ -143,7 +143,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 collect garbage when it is written to, which raises the tail latency of PUT. On Kubernetes, nothing \
                 else trims the file systems that a CSI driver such as DirectPV mounts. The service takes its list from \
                 fstab, which does not contain those mounts, so a job in the cluster has to name them.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: garbage collection during writes",
             risk: "Discards compete with reads while they run: schedule them for a quiet hour.",
             sources: &["source 000, fstrim", "fstrim(8); util-linux, sys-utils/fstrim.service.in"],
@@ -154,7 +154,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn scheduler(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn scheduler(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let disk = facts::disk(snapshot, place)?;
     let wanted = if disk.rotational { "mq-deadline" } else { "none" };
     let choices = facts::choices(snapshot, place);
@@ -169,7 +169,7 @@ fn scheduler(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<
     facts::advice(wanted, why)
 }
 
-fn read_ahead_kb(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn read_ahead_kb(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let disk = facts::disk(snapshot, place)?;
     let (kib, why) = if disk.rotational {
         (4096, "a seek of 8 ms costs as much as 2 MB at 250 MB/s: twice that")
@@ -179,17 +179,17 @@ fn read_ahead_kb(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Opt
     facts::advice(kib, why)
 }
 
-fn nr_requests(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn nr_requests(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let disk = facts::disk(snapshot, place)?;
     facts::advice_if(disk.rotational, 256, "the default: a longer queue means longer waits")
 }
 
-fn rq_affinity(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn rq_affinity(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::disk(snapshot, place)?;
     facts::advice(1, "the default: a request completes near its issuer, without an interrupt to that core")
 }
 
-fn discard_max_bytes(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn discard_max_bytes(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let disk = facts::disk(snapshot, place)?;
     // Only where somebody turned discards off: what the device offers is not in the snapshot, and 1 GiB is a
     // multiple of any granularity, and the kernel takes what the drive can where that is less.
@@ -199,7 +199,7 @@ fn discard_max_bytes(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) ->
     }
 }
 
-fn fstrim_timer(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn fstrim_timer(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     let trims = snapshot.devices.disks.iter().any(|disk| disk.discards);
     facts::advice_if(trims, "active", "the machine has drives that support discards")
 }

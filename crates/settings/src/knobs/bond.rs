@@ -1,7 +1,7 @@
 //! Bonds.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -32,7 +32,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "802.3ad uses all members in both directions and detects a member that is up but passes no traffic. \
                 active-backup leaves all but one port idle; balance-rr reorders the packets of a connection. The mode \
                 can be changed only while the bond has no members, so not on a running node.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: members without traffic",
             risk: "The switch must use LACP on these ports; otherwise the node is cut off.",
             sources: &[
@@ -58,7 +58,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 layer3+4 distributes connections by their ports. The source objects that it is not 802.3ad-compliant, \
                 but only fragments of a datagram can be reordered, and TCP does not fragment. With VXLAN or Geneve, \
                 the outer source port differs by flow, so layer3+4 works there too; encap3+4 hashes the inner headers.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: one saturated member while others are idle",
             risk: "Fragmented UDP may be reordered.",
             sources: &[
@@ -84,7 +84,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 with slow, 3 s with fast. In between, requests for shards time out. The driver accepts a change only \
                 while the bond is down (BOND_OPTFLAG_IFDOWN), so it belongs in the network configuration, for the next \
                 boot.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: a dead member that still gets traffic",
             risk: "Switches that handle LACP for many ports in software may miss packets under load.",
             sources: &[
@@ -107,7 +107,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Interval in milliseconds at which the links of members are checked.",
             why: "With 0, links are never checked, and a member without a link keeps its share of the traffic. The \
                 documentation calls 100 a good starting point, and the driver enforces it for 802.3ad.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: a member without a link that still gets traffic",
             risk: "None worth mentioning.",
             sources: &[
@@ -120,7 +120,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn mode(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn mode(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bond = facts::bond(snapshot, place)?;
     let (mode, wanted) = (bond.mode.as_str(), facts::bond_mode(bond));
     if mode == wanted {
@@ -129,7 +129,7 @@ fn mode(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advic
     facts::advice(wanted, format!("{mode} reorders packets or balances one direction only"))
 }
 
-fn xmit_hash_policy(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn xmit_hash_policy(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bond = facts::bond(snapshot, place)?;
     if !matches!(facts::bond_mode(bond), "802.3ad" | "balance-xor") {
         return None;
@@ -137,12 +137,12 @@ fn xmit_hash_policy(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> 
     facts::advice("layer3+4", format!("connections are distributed over {} members by their ports", bond.members.len()))
 }
 
-fn lacp_rate(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn lacp_rate(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bond = facts::bond(snapshot, place)?;
     facts::advice_if(facts::bond_mode(bond) == "802.3ad", "fast", "a dead member is detected after 3 s instead of 90 s")
 }
 
-fn miimon(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn miimon(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::bond(snapshot, place)?;
     match facts::number(snapshot, place) {
         Some(interval @ 1..=100) => facts::advice(interval, "the links are checked often enough"),

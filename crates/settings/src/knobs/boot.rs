@@ -1,6 +1,8 @@
 //! The kernel's command line and version.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect,
+};
 use linerate_record::site::Site;
 
 use crate::knobs::{Advise, KnobRow, facts};
@@ -21,7 +23,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 and MinIO's tuned profile set 1. On machines with many cores, ticks that fire at the same \
                 time contend for the same locks; full nohz makes this irrelevant. With fewer than 32 processors, the \
                 gain is not worth a reboot.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: lock contention at each tick",
             risk: "Slightly more power, because the cores of a package are idle together less often.",
             sources: &[
@@ -54,7 +56,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "No source mentions it. With translation, each DMA buffer of a NIC is mapped and unmapped; from 100 \
                 Gb/s on, this shows as processor time in the IOVA allocator. There is no advice for virtual machines \
                 or below 100 Gb/s.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: mapping of DMA buffers",
             risk: "A device can write to all of memory, as on a machine without an IOMMU.",
             sources: &["Linux, Documentation/admin-guide/kernel-parameters.txt: iommu"],
@@ -74,7 +76,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 block.discard_max_bytes); 6.8 is what Cilium requires for netkit (IPv4 BIG TCP requires 6.3). So 6.8 \
                 remains the minimum, for a different reason, and older kernels are advised to move to a long-term \
                 release (6.12). Distributions backport changes: RHEL 9.4 reports 5.14.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: fstrim; links: netkit, BIG TCP",
             risk: "A new kernel changes much at once: try it on one node first.",
             sources: &[
@@ -89,7 +91,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn iommu(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn iommu(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     let fast = facts::node_bits_per_s(snapshot, site) >= 100e9;
     facts::advice_if(
         fast && !snapshot.machine.virtualized,
@@ -98,7 +100,7 @@ fn iommu(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advi
     )
 }
 
-fn version(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn version(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     match facts::kernel(snapshot) {
         Some(kernel) if kernel < (6, 8) => {
             let why = "netkit requires 6.8, and XFS sends discards in batches since 6.7";

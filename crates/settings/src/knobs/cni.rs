@@ -1,7 +1,7 @@
 //! The container network: Cilium's values and what the CNI owns.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
@@ -24,7 +24,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the node forwards packets between interfaces.",
             why: "Pods cannot reach anything without it. The CNI sets it; writing it resets other settings of conf to \
                 the defaults of a router or a host.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: pods need it",
             risk: "Writing it resets other settings.",
             sources: &["Linux, Documentation/networking/ip-sysctl.rst", "Cilium, daemon: sysctl settings at start"],
@@ -46,7 +46,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 use.",
             why: "The higher value of `all` and the interface applies, so a strict `all` breaks the asymmetric paths \
                 of Cilium and of DSR. Cilium sets its interfaces to 0.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: pods need it",
             risk: "Strict: replies from pods are dropped.",
             sources: &[
@@ -69,7 +69,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "0; 2 with systemd",
             summary: "Initial rp_filter of new interfaces.",
             why: "See net.ipv4.conf.all.rp_filter: interfaces of pods are created all the time.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: pods need it",
             risk: "Strict: replies from new pods are dropped.",
             sources: &[
@@ -93,7 +93,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether bridged packets pass through iptables.",
             why: "CNIs with a bridge need it for services; Cilium has no bridge. kubeadm checks it. Each namespace has \
                 its own value since 5.3.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: services need it",
             risk: "Off: services fail for pods on the same node.",
             sources: &[
@@ -117,7 +117,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether bridged packets pass through ip6tables.",
             why: "CNIs with a bridge need it for services; Cilium has no bridge. kubeadm checks it. Each namespace has \
                 its own value since 5.3.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: services need it",
             risk: "Off: services fail for pods on the same node.",
             sources: &[
@@ -141,7 +141,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether bridged packets pass through arptables.",
             why: "CNIs with a bridge need it for services; Cilium has no bridge. kubeadm checks it. Each namespace has \
                 its own value since 5.3.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: services need it",
             risk: "Off: services fail for pods on the same node.",
             sources: &[
@@ -166,7 +166,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 compares native routing with an overlay for objects of 64 MiB: GET gains 2.9 %, PUT 19.7 \
                 %. The 50 bytes of VXLAN are 3.5 % of the payload at an MTU of 1500 and 0.6 % at 9000; the rest of the \
                 loss of PUT is work per packet. Routes for pod addresses must exist: a single L2 segment, or BGP.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links and processor: encapsulation",
             risk: "Without routes, pods on different nodes cannot reach each other.",
             sources: &[
@@ -191,7 +191,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Type of device that connects a pod to its node.",
             why: "The advice is netkit, as in source 000: packets enter the pod's namespace without the backlog queue \
                 of a veth pair. It requires Linux 6.8, and pods must be recreated.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: one pass through the network stack per packet",
             risk: "It cannot be changed in place: it needs new nodes, or all pods recreated.",
             sources: &[
@@ -215,7 +215,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "false",
             summary: "Whether eBPF rather than iptables translates the addresses of traffic that leaves the cluster.",
             why: "The advice is true, as in source 000: without it, eBPF host routing falls back to the network stack.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: iptables rules for each packet",
             risk: "It requires the replacement of kube-proxy.",
             sources: &[
@@ -240,7 +240,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the network stack handles IPv4 packets larger than 64 KiB between socket and NIC.",
             why: "Source 000 sets true and notes that it needs testing. It pays off from 100 Gb/s on and requires \
                 Linux 6.3, native routing, and a NIC with the driver mlx4, mlx5 or ice.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: work per packet",
             risk: "Tools that parse packet headers see a length of 0.",
             sources: &[
@@ -264,7 +264,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "false",
             summary: "Whether each pod has its own route on its node.",
             why: "The advice is false, as in source 000: eBPF finds the pod without a route.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing",
             risk: "None.",
             sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -285,7 +285,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether agents probe a health endpoint on every node.",
             why: "Source 000 disables it as a redundant check at scale, because the number of probes grows with the \
                 square of the nodes. Below 100 nodes, the probes cost nothing and detect broken paths.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: probes between agents",
             risk: "Off: a broken path between pods is noticed only by its users.",
             sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -310,7 +310,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "true",
             summary: "Whether agents probe every node.",
             why: "See cilium.endpoint_health_checking.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: probes between agents",
             risk: "Off: a broken path between nodes is noticed only by its users.",
             sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -336,7 +336,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether eBPF handles services instead of kube-proxy.",
             why: "The advice is true, as in source 000: iptables searches a list that grows with the number of \
                 services (12000 there), and both host routing and masquerading require it.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: service lookup; connection tracking",
             risk: "kube-proxy must be removed, or both translate addresses.",
             sources: &[
@@ -361,7 +361,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether XDP forwards packets of services before the network stack.",
             why: "The advice is best-effort, as in source 000: it affects nodes that forward to other nodes and has no \
                 effect on nodes whose own pod answers.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: forwarded packets",
             risk: "On bonds, XDP needs support in the driver of each member.",
             sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -384,7 +384,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets snat for BGP with externalTrafficPolicy Local, where no connection is forwarded and \
                 there is no detour. With policy Cluster or L2 announcements, dsr saves the second hop of the reply, \
                 which is most of the traffic of a GET.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: the second hop of replies",
             risk: "dsr: packets carry the source address of another node, which switches may filter.",
             sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -405,7 +405,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether traffic of a service can be redirected to a pod on the same node.",
             why: "The advice is true, as in source 000, for NodeLocal DNS. The source's figure of 15 million queries \
                 per second is for these caches.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: queries that leave the node",
             risk: "None known.",
             sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -426,7 +426,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether Cilium announces services by BGP.",
             why: "Source 000 settles on native routing, BGP and ClusterMesh (its plan C): switches distribute \
                 connections over nodes by ECMP.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: one node that receives all connections",
             risk: "The switches must be configured for it.",
             sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -450,7 +450,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "The advice is Local, as in source 000 with BGP: only nodes with a pod announce the service, receive \
                 connections and answer. Every storage node has a pod, so nothing is lost, and the client's address is \
                 preserved.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: a second hop",
             risk: "Local: nodes without a pod drop connections.",
             sources: &["source 000, Cilium values", "Kubernetes, Service: externalTrafficPolicy"],
@@ -461,21 +461,21 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn datapath_mode(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn datapath_mode(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     match facts::kernel(snapshot) {
         Some(kernel) if kernel < (6, 8) => facts::advice("veth", "netkit requires Linux 6.8"),
         _ => facts::advice("netkit", "packets to pods avoid a second pass through the network stack"),
     }
 }
 
-fn ipv4_big_tcp(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn ipv4_big_tcp(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     match facts::kernel(snapshot) {
         Some(kernel) if kernel < (6, 3) => facts::advice(false, "IPv4 BIG TCP requires Linux 6.3"),
         _ => facts::advice(true, "packets of up to 192 KiB within the node"),
     }
 }
 
-fn lb_mode(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn lb_mode(_snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     let forwards = match site.entry {
         Entry::Bgp { policy } | Entry::NodePort { policy } => policy == TrafficPolicy::Cluster,
         Entry::L2Announcement { .. } => true,

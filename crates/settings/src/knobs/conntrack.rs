@@ -1,6 +1,8 @@
 //! Connection tracking.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{
+    Advice, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
+};
 use linerate_record::site::Site;
 
 use crate::knobs::{Advise, KnobRow, facts};
@@ -25,7 +27,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 but the limit is that of the machine: other namespaces can read it and cannot change it. If Cilium \
                 replaces kube-proxy, services are tracked in BPF maps, and this table holds only what iptables still \
                 handles.",
-            relief: Relief::Connections,
+            relief: RelievedResource::Connections,
             relieves: "connections dropped while the table is full",
             risk: "320 bytes for each entry in use.",
             sources: &[
@@ -51,7 +53,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 100000 buckets for 800000 entries: a chain of eight entries to search for every \
                 packet, and fewer buckets than the default. The advice is one bucket per entry, the kernel's own ratio \
                 since 5.15.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: long chains in the hash table",
             risk: "8 bytes per bucket; a change copies the table.",
             sources: &[
@@ -80,7 +82,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 connections and keeps live ones. A change applies to a connection from its next packet. Each namespace \
                 has its own value and starts from the default (measured on 6.18); a pod without iptables rules tracks \
                 no connections in its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "Short: idle connections break.",
             sources: &["source 002, network tuning", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
@@ -101,7 +103,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 with less, late packets may count as new connections. A change applies to a connection from its next \
                 packet. Each namespace has its own value and starts from the default (measured on 6.18); a pod without \
                 iptables rules tracks no connections in its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "Short: late packets of old connections count as new ones.",
             sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
@@ -123,7 +125,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 that is half-closed by its client may send nothing for that long. A change applies to a connection \
                 from its next packet. Each namespace has its own value and starts from the default (measured on 6.18); \
                 a pod without iptables rules tracks no connections in its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "Short: half-closed connections break.",
             sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
@@ -145,7 +147,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 in this state. A change applies to a connection from its next packet. Each namespace has its own value \
                 and starts from the default (measured on 6.18); a pod without iptables rules tracks no connections in \
                 its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "Short: packets of a slow close count as invalid.",
             sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
@@ -167,7 +169,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 second that its test sends to NodeLocal DNS bypass conntrack (NOTRACK). 30 s is short already. A \
                 change applies to a connection from its next packet. Each namespace has its own value and starts from \
                 the default (measured on 6.18); a pod without iptables rules tracks no connections in its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "Short: late replies are dropped.",
             sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
@@ -188,7 +190,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "See net.netfilter.nf_conntrack_udp_timeout. A change applies to a connection from its next packet. \
                 Each namespace has its own value and starts from the default (measured on 6.18); a pod without \
                 iptables rules tracks no connections in its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "Short: late replies are dropped.",
             sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
@@ -209,7 +211,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 lists it among the timeouts to shorten, but echo requests do not fill the table. A change \
                 applies to a connection from its next packet. Each namespace has its own value and starts from the \
                 default (measured on 6.18); a pod without iptables rules tracks no connections in its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "None worth mentioning.",
             sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
@@ -231,7 +233,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "S3 traffic has no such flows, and overlay protocols use UDP. A change applies to a connection from \
                 its next packet. Each namespace has its own value and starts from the default (measured on 6.18); a \
                 pod without iptables rules tracks no connections in its namespace.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: entries of connections that no longer exist",
             risk: "Short: flows of rare protocols break.",
             sources: &[
@@ -250,7 +252,7 @@ fn entries(site: &Site) -> u64 {
     (8 * facts::connections(site)).next_power_of_two().clamp(262_144, 8 << 20)
 }
 
-fn max(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn max(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let why = format!("for {} connections of a node, and those that closed recently", facts::connections(site));
     facts::at_least(snapshot, place, entries(site), why)
 }

@@ -1,7 +1,7 @@
 //! Processors: frequency, sleep states, bias.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -24,7 +24,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "The advice is performance, as in source 000. Requests reach a storage node in bursts of \
                 microseconds, which end before a governor can raise the frequency. Virtual machines have no cpufreq, \
                 so there is nothing to set; source 000 cannot have set it in its own cloud tests.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: frequency at the start of a burst",
             risk: "Power and heat; less turbo for a few busy cores when the package is at its power limit.",
             sources: &[
@@ -49,7 +49,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Intel's bias between performance and energy saving, from 0 (performance) to 15 (powersave).",
             why: "Source 000 sets energy_perf_bias but describes EPP, which is a different setting; both are in this \
                 catalogue. The EPB register may have no effect while EPP is in use.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: uncore and turbo frequencies reduced to save energy",
             risk: "Power and heat.",
             sources: &[
@@ -79,7 +79,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 (intel_pstate, amd-pstate in active mode).",
             why: "This is the setting that source 000 means by \"EPP first for performance\". With the performance \
                 governor, the drivers keep it at performance themselves.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: frequency at the start of a burst",
             risk: "Power and heat.",
             sources: &[
@@ -103,7 +103,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 100, so that the clock is never lowered. With the performance governor and EPP at \
                 performance it adds little, but it also holds if another program changes the governor. Only \
                 intel_pstate has it.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: frequency at the start of a burst",
             risk: "Power and heat, also when idle.",
             sources: &[
@@ -130,7 +130,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 cores could use for turbo. Leaving C6 takes 0.1 ms or more, while a transfer of 64 MiB takes 20 ms, so \
                 the default is right for large objects. For 4 KiB objects at low load, it is worth an experiment. The \
                 value is a request of a running process, not the content of a file: it ends when tuned ends.",
-            relief: Relief::Latency,
+            relief: RelievedResource::Latency,
             relieves: "latency: wake-up of idle cores",
             risk: "Power and heat when idle; less turbo under partial load.",
             sources: &[
@@ -145,7 +145,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn governor(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn governor(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let choices = facts::choices(snapshot, place);
     if !choices.is_empty() && !choices.iter().any(|choice| choice == "performance") {
         return None;
@@ -153,7 +153,7 @@ fn governor(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<A
     facts::advice("performance", "bursts end before a governor raises the frequency")
 }
 
-fn force_latency(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn force_latency(_snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     // 256 KiB: 0.1 ms at 20 Gb/s, the exit latency of the deepest states.
     let small = (1..=256 << 10).contains(&site.data.object_bytes);
     facts::advice_if(small, 1, "objects are so small that the wake-up of a core adds to their latency")

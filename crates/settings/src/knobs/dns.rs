@@ -1,6 +1,6 @@
 //! Cluster DNS.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, RelievedResource, Scope, TakesEffect, domain};
 
 use crate::knobs::{Advise, KnobRow};
 
@@ -19,7 +19,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Number of positive answers that CoreDNS caches.",
             why: "Source 000 recommends more, without a value. Its 12000 services, each with up to five search names, \
                 do not fit into 9984 entries; an entry takes about 1 KiB.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "Memory: 30 MiB.",
             sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
@@ -38,7 +38,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Number of negative answers that CoreDNS caches.",
             why: "With ndots:5, four of five queries for an external name get a negative answer, so negative answers \
                 need as many entries as positive ones.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "Memory: 30 MiB.",
             sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
@@ -57,7 +57,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Renewal of frequently queried names shortly before they expire.",
             why: "Source 000 recommends it, without a value. The advice is the example of the plugin: names with ten \
                 queries in a minute, at 10 % of the remaining time.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "A few more upstream queries.",
             sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
@@ -76,7 +76,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Use of expired answers while the upstream does not respond.",
             why: "Source 000 recommends it, without a value. The advice is to serve them immediately, for at most an \
                 hour.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "Addresses of services that moved may be up to an hour old: unsuitable for zones whose records \
                 change.",
@@ -97,7 +97,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 recommends it. It requires `pods verified`, which makes every CoreDNS watch all pods \
                 (40000 in that cluster), and NodeLocal DNS hides the pod's address that it needs. A trailing dot in \
                 the endpoint's name, or ndots:1 for the engine's clients, achieves the same at no cost.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "Memory for all pods; wrong answers behind NodeLocal DNS.",
             sources: &["source 000, CoreDNS", "CoreDNS, plugin/autopath"],
@@ -116,7 +116,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "A DNS cache on each node.",
             why: "Source 000 uses it, with Cilium's localRedirectPolicy in front: UDP queries stay on the node, and \
                 queries that leave it use TCP.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "A node whose cache fails has no DNS.",
             sources: &["source 000, CoreDNS", "Kubernetes, NodeLocal DNSCache"],
@@ -135,7 +135,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the number of CoreDNS replicas follows the load.",
             why: "Source 000 mentions HPA with resource limits. In its test with NodeLocal DNS, 1110 queries per \
                 second remain for CoreDNS, which two replicas can handle. Nothing is advised.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "A replica that is removed loses its cache.",
             sources: &["source 000, CoreDNS", "Kubernetes, DNS horizontal autoscaling"],
@@ -153,7 +153,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "used since CoreDNS 1.7 and Kubernetes 1.21",
             summary: "Whether services are watched as EndpointSlices.",
             why: "Source 000 recommends it; every supported version does it already. There is nothing to set.",
-            relief: Relief::Dns,
+            relief: RelievedResource::Dns,
             relieves: "DNS: number and latency of queries",
             risk: "None.",
             sources: &["source 000, CoreDNS", "CoreDNS, plugin/kubernetes"],

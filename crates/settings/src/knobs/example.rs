@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::knob::{DeviceClass, Devices, Disk, Mount, SettingPlace, Snapshot, Space};
+use linerate_record::knob::{DeviceClass, Devices, Disk, Mount, SettingId, Snapshot, Space};
 use linerate_record::machine::{Machine, MachineBond, MachineNic};
 use linerate_record::site::{NodeGroup, Pcie, Site};
 
@@ -94,7 +94,7 @@ fn group(count: u32) -> NodeGroup {
 }
 
 /// The place of a row on [`machine`]: a device of its class where it is of devices.
-pub(crate) fn place_of(row: &KnobRow, device: Option<&str>) -> SettingPlace {
+pub(crate) fn place_of(row: &KnobRow, device: Option<&str>) -> SettingId {
     let first = row.knob.locator.device_class().map(|class| match class {
         DeviceClass::Disk => "nvme0n1",
         DeviceClass::Nic => "ens1f0",
@@ -102,5 +102,5 @@ pub(crate) fn place_of(row: &KnobRow, device: Option<&str>) -> SettingPlace {
         DeviceClass::Cpu => "cpu0",
         DeviceClass::Mount => "/data0",
     });
-    SettingPlace { knob: row.knob.id.to_owned(), device: device.or(first).map(str::to_owned), space: Space::Host }
+    SettingId { knob: row.knob.id.to_owned(), device: device.or(first).map(str::to_owned), space: Space::Host }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use linerate_record::knob::{Advice, Disk, SettingPlace, Snapshot};
+use linerate_record::knob::{Advice, Disk, SettingId, Snapshot};
 use linerate_record::machine::{MachineBond, MachineNic};
 use linerate_record::site::{Entry, Plane, Site};
 use linerate_record::units::Bytes;
@@ -29,7 +29,7 @@ pub(crate) fn advice_if(condition: bool, value: impl Display, why: impl Into<Str
 }
 
 /// What a NIC can do itself.
-pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingPlace) -> Option<Advice> {
+pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingId) -> Option<Advice> {
     nic(snapshot, place)?;
     advice("on", "the NIC does this work instead of the processor")
 }
@@ -43,12 +43,7 @@ pub(crate) fn by_cluster_size(site: &Site, large: u32, small: u32) -> Option<Adv
 }
 
 /// At least a value: what is there already stays where it is more. For bounds that cost nothing until reached.
-pub(crate) fn at_least(
-    snapshot: &Snapshot,
-    place: &SettingPlace,
-    least: u64,
-    why: impl Into<String>,
-) -> Option<Advice> {
+pub(crate) fn at_least(snapshot: &Snapshot, place: &SettingId, least: u64, why: impl Into<String>) -> Option<Advice> {
     if text(snapshot, place) == Some("unlimited") {
         return advice("unlimited", why);
     }
@@ -62,7 +57,7 @@ pub(crate) fn at_least(
 
 /// At least a value, as far as the device offers so much: the largest is the first of the setting's choices. Nothing
 /// where that is not known.
-pub(crate) fn up_to_offered(snapshot: &Snapshot, place: &SettingPlace, least: u64, why: String) -> Option<Advice> {
+pub(crate) fn up_to_offered(snapshot: &Snapshot, place: &SettingId, least: u64, why: String) -> Option<Advice> {
     let largest: u64 = choices(snapshot, place).first()?.parse().ok()?;
     let present = number(snapshot, place)?;
     advice(present.max(least.min(largest)), why)
@@ -75,33 +70,33 @@ pub(crate) fn kernel(snapshot: &Snapshot) -> Option<(u32, u32)> {
 }
 
 /// What was read at a place.
-pub(crate) fn text<'a>(snapshot: &'a Snapshot, place: &SettingPlace) -> Option<&'a str> {
+pub(crate) fn text<'a>(snapshot: &'a Snapshot, place: &SettingId) -> Option<&'a str> {
     snapshot.settings.iter().find(|setting| setting.place == *place)?.value.as_deref()
 }
 
 /// What was read at a place, where it is a number.
-pub(crate) fn number(snapshot: &Snapshot, place: &SettingPlace) -> Option<u64> {
+pub(crate) fn number(snapshot: &Snapshot, place: &SettingId) -> Option<u64> {
     text(snapshot, place)?.trim().parse().ok()
 }
 
 /// What was read of another knob in the same namespaces.
-pub(crate) fn other_setting<'a>(snapshot: &'a Snapshot, knob: &str, place: &SettingPlace) -> Option<&'a str> {
-    text(snapshot, &SettingPlace { knob: knob.to_owned(), device: None, space: place.space.clone() })
+pub(crate) fn other_setting<'a>(snapshot: &'a Snapshot, knob: &str, place: &SettingId) -> Option<&'a str> {
+    text(snapshot, &SettingId { knob: knob.to_owned(), device: None, space: place.space.clone() })
 }
 
 /// What a setting can be, where that was read.
-pub(crate) fn choices<'a>(snapshot: &'a Snapshot, place: &SettingPlace) -> &'a [String] {
+pub(crate) fn choices<'a>(snapshot: &'a Snapshot, place: &SettingId) -> &'a [String] {
     snapshot.settings.iter().find(|setting| setting.place == *place).map_or(&[], |setting| &setting.choices)
 }
 
 /// The interface that a place is of.
-pub(crate) fn nic<'a>(snapshot: &'a Snapshot, place: &SettingPlace) -> Option<&'a MachineNic> {
+pub(crate) fn nic<'a>(snapshot: &'a Snapshot, place: &SettingId) -> Option<&'a MachineNic> {
     let device = place.device.as_deref()?;
     snapshot.machine.nics.iter().find(|nic| nic.name == device)
 }
 
 /// The bond that a place is of.
-pub(crate) fn bond<'a>(snapshot: &'a Snapshot, place: &SettingPlace) -> Option<&'a MachineBond> {
+pub(crate) fn bond<'a>(snapshot: &'a Snapshot, place: &SettingId) -> Option<&'a MachineBond> {
     nic(snapshot, place)?.bond.as_ref()
 }
 
@@ -115,7 +110,7 @@ pub(crate) fn bond_mode(bond: &MachineBond) -> &str {
 }
 
 /// The disk that a place is of.
-pub(crate) fn disk<'a>(snapshot: &'a Snapshot, place: &SettingPlace) -> Option<&'a Disk> {
+pub(crate) fn disk<'a>(snapshot: &'a Snapshot, place: &SettingId) -> Option<&'a Disk> {
     let device = place.device.as_deref()?;
     snapshot.devices.disks.iter().find(|disk| disk.name == device)
 }
@@ -212,7 +207,7 @@ const MINIO_BUFFER_BYTES: u64 = 4 << 20;
 
 /// The largest buffer that a program may request: the window, or what MinIO requests, where that is larger or no window
 /// is known.
-pub(crate) fn largest_request(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+pub(crate) fn largest_request(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let minio = || format!("MinIO requests {}", size(MINIO_BUFFER_BYTES));
     let (bytes, text) = match window(snapshot, site) {
         Some(window) => (window.bytes.max(MINIO_BUFFER_BYTES), format!("{}; {}", window.text, minio())),
@@ -352,7 +347,7 @@ mod tests {
         snapshot.machine.nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = None);
         site.groups.iter_mut().flat_map(|group| &mut group.nics).for_each(|nic| nic.speed_bits_per_s = 0.0);
         let advised = |id: &str| {
-            let place = SettingPlace { knob: id.to_owned(), device: None, space: linerate_record::knob::Space::Host };
+            let place = SettingId { knob: id.to_owned(), device: None, space: linerate_record::knob::Space::Host };
             crate::knobs::advise(crate::knobs::find(id).expect(id), &snapshot, &site, &place)
         };
         for id in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {

@@ -1,13 +1,13 @@
 //! For tests of rows: what a row advises on the node of the example, and changes of that node.
 
-use linerate_record::knob::{Setting, SettingPlace, Snapshot};
+use linerate_record::knob::{Setting, SettingId, Snapshot};
 use linerate_record::site::Site;
 
 use super::advise;
 pub(crate) use super::example::{machine, place_of, site};
 
 /// The place of a knob on [`machine`].
-pub(crate) fn place(id: &str, device: Option<&str>) -> SettingPlace {
+pub(crate) fn place(id: &str, device: Option<&str>) -> SettingId {
     place_of(super::find(id).expect(id), device)
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn set_among(snapshot: &mut Snapshot, id: &str, device: &str, value: 
     put(snapshot, place(id, Some(device)), value, choices);
 }
 
-fn put(snapshot: &mut Snapshot, place: SettingPlace, value: &str, choices: &[&str]) {
+fn put(snapshot: &mut Snapshot, place: SettingId, value: &str, choices: &[&str]) {
     snapshot.settings.retain(|setting| setting.place != place);
     let choices = choices.iter().map(|&choice| choice.to_owned()).collect();
     snapshot.settings.push(Setting { place, value: Some(value.to_owned()), choices, missing: None });

@@ -1,7 +1,7 @@
 //! Files and file systems: limits, XFS and its mount options.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -25,7 +25,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 003 lowers it from 9223372036854775807, the value that systemd sets, to 4194303, in a list of \
                 settings meant to raise limits. The limit of the machine protects nothing that the limit per process \
                 does not. A higher value is kept.",
-            relief: Relief::Files,
+            relief: RelievedResource::Files,
             relieves: "files: ENFILE in every process of the machine",
             risk: "None: an open file is charged to the memory cgroup of its process.",
             sources: &[
@@ -56,7 +56,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Highest value to which the limit of open files of a process can be set.",
             why: "No source mentions it, but raising `Max open files` above it fails, and then the service does not \
                 start.",
-            relief: Relief::Processes,
+            relief: RelievedResource::Processes,
             relieves: "processes: EPERM when the limit of open files is raised",
             risk: "None known.",
             sources: &["Linux, Documentation/admin-guide/sysctl/fs.rst"],
@@ -83,7 +83,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Maximum number of inotify watches of a user, over all containers that run as that user.",
             why: "kubelet, containerd and every log collector watch files, all as root. On a node with 200 pods (as in \
                 source 000's test) they exhaust the limit together, and log collection stops without an error.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: log collection, updates of secrets",
             risk: "1 KiB of kernel memory for each watch in use.",
             sources: &["Linux, fs/notify/inotify/inotify_user.c", "source 000, Kubernetes test (200 pods a node)"],
@@ -105,7 +105,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Maximum number of inotify instances of a user, over all containers that run as that user.",
             why: "On a node with 200 pods, 128 is less than one for each pod. Programs then report \"too many open \
                 files\", which suggests the wrong limit.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: programs that fail to start",
             risk: "None known.",
             sources: &["Linux, fs/notify/inotify/inotify_user.c", "source 000, Kubernetes test (200 pods a node)"],
@@ -130,7 +130,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 one of its two settings fails. The worker does not flush data and is not involved in fsync; it costs \
                 each file system one log force every 30 s. With 12 minutes, recovery after a crash replays more log, \
                 and idle file systems stay dirty longer, while nobody has measured a saving. The default is advised.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: one log force every 30 s",
             risk: "Longer: more log to replay after a crash, and asynchronous metadata reaches the disk later.",
             sources: &[
@@ -160,7 +160,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether reads leave access times unchanged.",
             why: "relatime writes an access time at most once a day for each file that is read; noatime never does. No \
                 object store uses access times. noatime implies nodiratime, and a remount can change it.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: metadata writes caused by reads",
             risk: "Programs that use access times (tmp cleaners, mail) no longer see them change.",
             sources: &["source 000, XFS", "Linux, Documentation/admin-guide/xfs.rst", "mount(8)"],
@@ -182,7 +182,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 lists it among options to tune. It is the default since 3.7 and appears in /proc/mounts. \
                 Only a mount with inode32 needs a change: there, all inodes of a large drive compete for the first \
                 TiB, and data is allocated far from them.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: seeks, and allocation groups that fill first",
             risk: "32-bit programs without large-file support cannot stat such inodes.",
             sources: &[
@@ -212,7 +212,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 engine that calls fallocate, or writes whole shards with O_DIRECT, needs neither. A large fixed size \
                 makes every small file occupy that much until it is closed or trimmed. The advice is to leave it \
                 absent.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: fragmentation of files that grow slowly",
             risk: "Fixed: space is reserved beyond the end of small files.",
             sources: &[
@@ -236,7 +236,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "8",
             summary: "Number of log buffers in memory, 2 to 8.",
             why: "Source 000 lists it without a value. 8 is both the default and the maximum, so it cannot be raised.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: metadata operations that wait for a log buffer",
             risk: "Each buffer less saves 32 to 256 KiB.",
             sources: &[
@@ -262,7 +262,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 lists it without a value. Each PUT creates and renames files on every drive of its set. \
                 When many of these operations accumulate, 256k writes the log in fewer, larger I/Os; fsync still \
                 writes only what is in the buffer. It cannot be set by mkfs.xfs or changed by a remount.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: log writes with many small objects",
             risk: "2 MiB of memory per file system; recovery after a crash may replay slightly more.",
             sources: &["source 000, XFS", "Linux, Documentation/admin-guide/xfs.rst"],
@@ -284,7 +284,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 relies on fstrim for free blocks rather than on online discards with each deletion, and \
                 so does this advice: a daily or weekly fstrim (see block.fstrim_timer) sends in bulk what online \
                 discard sends in small pieces during the load.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: discards during the load",
             risk: "Without fstrim as well, flash fills up and its garbage collection raises tail latency.",
             sources: &["source 000, fstrim", "Linux, Documentation/admin-guide/xfs.rst", "Linux, fs/xfs/xfs_discard.c"],
@@ -294,7 +294,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn logbufs(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn logbufs(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     // Not shown in /proc/mounts where nobody set it: then it is 8.
     match facts::text(snapshot, place) {
         None | Some("absent") => None,

@@ -1,6 +1,8 @@
 //! The kernel in general: scheduler and watchdogs.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{
+    Advice, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
+};
 use linerate_record::site::Site;
 
 use crate::knobs::{Advise, KnobRow, facts};
@@ -23,7 +25,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 helps a server whose threads and memory drift apart, such as an unpinned Go process, at the cost of \
                 page faults. If the engine is pinned to a node (cpuset, topology manager), the value should be 0; the \
                 audit cannot detect that.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: remote accesses",
             risk: "Page faults and migrations add latency to the tasks that are moved.",
             sources: &[
@@ -49,7 +51,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 sched/migration_cost_ns in debugfs, so on the kernel that the same source requires (6.8), the line \
                 only makes sysctl report an error. Ten times the default also keeps runnable threads away from idle \
                 cores, which is the opposite of what a server with bursts needs. The default is advised.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: cache misses after migrations",
             risk: "Threads wait for a busy core while other cores are idle.",
             sources: &[
@@ -79,7 +81,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 is shorter than the default of 120. The setting only controls a report and does not change \
                 performance. With hung_task_panic, however, a shorter time makes a slow drive reboot the node sooner. \
                 The default is right.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: it only controls a report",
             risk: "With hung_task_panic, a slow drive reboots the node sooner.",
             sources: &[
@@ -102,7 +104,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Highest process or thread ID.",
             why: "A node with 200 pods (as in source 000's test) whose engines run thousands of threads reaches 32768. \
                 systemd sets the maximum of 64-bit machines, and so does this advice.",
-            relief: Relief::Processes,
+            relief: RelievedResource::Processes,
             relieves: "processes: failures of fork",
             risk: "IDs with more digits in listings.",
             sources: &[
@@ -116,7 +118,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn numa_balancing(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn numa_balancing(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     if snapshot.machine.numa_nodes < 2 {
         return None;
     }

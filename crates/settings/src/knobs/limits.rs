@@ -1,6 +1,6 @@
 //! Limits of the engine's process.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, RelievedResource, Scope, TakesEffect};
 
 use crate::knobs::{Advise, KnobRow, facts};
 
@@ -20,7 +20,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Hard limit of open files of the engine; Go and MinIO raise the soft limit to it themselves.",
             why: "A node needs a socket for each connection of clients and peers, and a file for each shard in flight. \
                 The advice is twice the number of connections, at least 1048576, so that the limit is never reached.",
-            relief: Relief::Engine,
+            relief: RelievedResource::Engine,
             relieves: "the engine: \"too many open files\"",
             risk: "None: open files use memory, the limit does not.",
             sources: &["MinIO, cmd/server-rlimit.go", "getrlimit(2)"],
@@ -45,7 +45,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Maximum number of threads of the engine's user.",
             why: "A Go server needs a thread for each file operation that blocks: thousands when a drive hangs. \
                 Threads are counted per user, over all containers that run as that user.",
-            relief: Relief::Engine,
+            relief: RelievedResource::Engine,
             relieves: "the engine: aborts because it cannot start a thread",
             risk: "A fork bomb is stopped later; pids.max of the cgroup still limits it.",
             sources: &["getrlimit(2)", "Linux, kernel/fork.c: set_max_threads"],
@@ -65,7 +65,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Maximum amount of memory that a process may lock.",
             why: "S3 servers lock no memory. io_uring was charged to this limit before 5.12, and eBPF before 5.11. \
                 There is no advice for the engine; the knob is listed because many lists of limits include it.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing on these kernels",
             risk: "None.",
             sources: &["Linux 5.16, include/uapi/linux/resource.h; getrlimit(2)"],

@@ -1,7 +1,7 @@
 //! Interfaces: sizes, queues, offloads, interrupts.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::{Encapsulation, Site};
 
@@ -24,7 +24,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 % more payload on the wire and a sixth of the packets. It only works if every switch port and every \
                 peer has it; otherwise large packets are lost. If the site has no plane on this interface, nothing is \
                 advised: the interface of an overlay has its own MTU.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: payload per frame; processor: work per packet",
             risk: "If one port of the path has less, connections hang on large packets (net.ipv4.tcp_mtu_probing).",
             sources: &[
@@ -49,7 +49,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 packets (rx_missed, rx_out_of_buffer). A ring of 1024 packets of 9000 bytes holds 3 ms of traffic at \
                 25 Gb/s. The advice is 8192 from 100 Gb/s on and 2048 below, at most what the driver offers; far \
                 larger rings evict data from caches.",
-            relief: Relief::Receiving,
+            relief: RelievedResource::Receiving,
             relieves: "receiving: drops in the NIC",
             risk: "A change resets the interface, and packets are lost for a moment. Each queue needs memory.",
             sources: &["ethtool(8)", "Linux, Documentation/networking/ethtool-netlink.rst: RINGS_SET"],
@@ -67,7 +67,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Descriptors of each transmit queue of an interface.",
             why: "The ring holds packets that wait to be sent. Byte queue limits bound their amount, so a larger ring \
                 costs little and gains little. 1024 is enough for TSO packets.",
-            relief: Relief::Sending,
+            relief: RelievedResource::Sending,
             relieves: "sending: queues that stop",
             risk: "A change resets the interface, and packets are lost for a moment. Each queue needs memory.",
             sources: &["ethtool(8)", "Linux, Documentation/networking/ethtool-netlink.rst: RINGS_SET"],
@@ -86,7 +86,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "One queue uses one processor, which handles 10 to 40 Gb/s of TCP. The advice is one queue per \
                 processor of the NIC's NUMA node, at most 32 and at most what the driver offers. More queues than \
                 processors only add interrupts.",
-            relief: Relief::Receiving,
+            relief: RelievedResource::Receiving,
             relieves: "receiving: one saturated core",
             risk: "A change resets the interface.",
             sources: &["source 002, multi-queue", "Linux, Documentation/networking/scaling.rst", "ethtool(8)"],
@@ -107,7 +107,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "VXLAN and Geneve use UDP with a source port for each inner flow. If a NIC hashes UDP by addresses \
                 only, all overlay traffic between two nodes uses the same queue. It is only advised if the site has an \
                 overlay.",
-            relief: Relief::Receiving,
+            relief: RelievedResource::Receiving,
             relieves: "receiving: one saturated core with an overlay",
             risk: "Fragments of a datagram may be received by different queues.",
             sources: &[
@@ -130,7 +130,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Processors to which software distributes received packets, as a mask.",
             why: "Source 002 advises it if one core receives for all. With hardware queues, it only adds a second \
                 hand-over: the advice is off. On a virtual machine with one queue, it is all processors.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: one core that receives or sends for all",
             risk: "Interrupts between processors.",
             sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],
@@ -148,7 +148,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "0: off",
             summary: "Flows that a receive queue tracks for receive flow steering (RFS).",
             why: "RFS is off unless both this and net.core.rps_sock_flow_entries are set.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: one core that receives or sends for all",
             risk: "Interrupts between processors.",
             sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],
@@ -168,7 +168,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 002 mentions it and says that it is 0 by default, but drivers with one queue per processor \
                 set it themselves. Nothing is advised: the driver's choice is local already, and a manual mask becomes \
                 stale when the number of queues changes.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: one core that receives or sends for all",
             risk: "Interrupts between processors.",
             sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],
@@ -187,7 +187,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the NIC splits large TCP packets into segments.",
             why: "The advice is on: the network stack then processes a packet of 64 KiB once. Source 002 warns of \
                 conflicts with eBPF, but Cilium itself recommends even larger packets (BIG TCP).",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: work per packet",
             risk: "Some virtual NICs handle it incorrectly under tunnels.",
             sources: &[
@@ -209,7 +209,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "on",
             summary: "Whether packets stay large until just before the driver.",
             why: "The advice is on: it helps if the NIC cannot segment (TSO under a tunnel), and BIG TCP needs it.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: work per packet",
             risk: "None known.",
             sources: &[
@@ -231,7 +231,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "on",
             summary: "Whether received segments are merged before the network stack processes them.",
             why: "The advice is on: at 25 Gb/s with an MTU of 1500, two million packets per second become 50 thousand.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: work per packet",
             risk: "A few microseconds of latency while packets wait to be merged.",
             sources: &[
@@ -254,7 +254,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the NIC itself merges received segments.",
             why: "The advice is off: LRO discards information that forwarding needs, and a node forwards for its pods. \
                 The kernel disables it when forwarding is on. GRO has the same benefit without that loss.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: work per packet",
             risk: "Off: none if GRO is on.",
             sources: &[
@@ -277,7 +277,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the NIC verifies checksums of received packets.",
             why: "The advice is on: without it, the processor reads each byte once more, and GRO does not merge \
                 segments.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: work per packet",
             risk: "None known.",
             sources: &[
@@ -300,7 +300,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the NIC computes checksums of sent packets.",
             why: "The advice is on: TSO needs it. Some drivers offer it per protocol under other names; the audit does \
                 not read those.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: work per packet",
             risk: "None known.",
             sources: &[
@@ -325,7 +325,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "A packet that is received on another NUMA node than that of its NIC crosses the interconnect twice. \
                 Source 000 requires NUMA-local scheduling with its drives. It is only advised if there are several \
                 NUMA nodes and the kernel knows that of the NIC.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: traffic between sockets",
             risk: "If irqbalance runs, it moves the interrupts again: exclude them there.",
             sources: &["source 000, NUMA", "Linux, Documentation/core-api/irq/irq-affinity.rst"],
@@ -344,7 +344,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "No source mentions it. It achieves what they expect of busy polling: fewer interrupts under load, \
                 without a core that spins. It is worth an experiment (20000 with napi_defer_hard_irqs 2) but is not a \
                 default.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: interrupts under load",
             risk: "Latency of single requests.",
             sources: &["Linux, Documentation/networking/napi.rst"],
@@ -354,36 +354,36 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn mtu(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn mtu(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let device = place.device.as_deref()?;
     let plane = facts::plane_of(snapshot, site, device)?;
     facts::advice(plane.mtu_bytes, format!("the MTU of the site's plane on {}", plane.link))
 }
 
-fn ring_rx(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn ring_rx(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bits_per_s = facts::nic(snapshot, place)?.speed_bits_per_s?;
     let wanted = if bits_per_s >= 100_000_000_000 { 8192 } else { 2048 };
     facts::up_to_offered(snapshot, place, wanted, format!("enough for bursts at {}", facts::rate(bits_per_s as f64)))
 }
 
-fn ring_tx(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn ring_tx(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bits_per_s = facts::nic(snapshot, place)?.speed_bits_per_s?;
     facts::up_to_offered(snapshot, place, 1024, format!("enough for TSO packets at {}", facts::rate(bits_per_s as f64)))
 }
 
-fn channels(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn channels(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     let local = (snapshot.machine.cpus / snapshot.machine.numa_nodes.max(1)).clamp(1, 32);
     facts::up_to_offered(snapshot, place, u64::from(local), format!("one per processor of its NUMA node ({local})"))
 }
 
-fn receive_hash(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn receive_hash(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let plane = facts::plane_of(snapshot, site, place.device.as_deref()?)?;
     let udp = matches!(plane.encapsulation, Encapsulation::Vxlan | Encapsulation::Geneve);
     facts::advice_if(udp, "sdfn", "the outer ports of the overlay distinguish its flows")
 }
 
-fn rps_cpus(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn rps_cpus(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     if facts::is_single_queue(snapshot) {
         return facts::advice(
@@ -394,7 +394,7 @@ fn rps_cpus(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<A
     facts::advice(0, "the default: the NIC distributes flows over its queues")
 }
 
-fn rps_flow_cnt(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn rps_flow_cnt(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     if facts::is_single_queue(snapshot) {
         return facts::advice(32_768, "the same as net.core.rps_sock_flow_entries, for one queue");
@@ -402,22 +402,22 @@ fn rps_flow_cnt(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Opti
     facts::advice(0, "the default: the NIC distributes flows over its queues")
 }
 
-fn gso(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn gso(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     facts::advice("on", "large packets are split as late as possible, so the network stack processes fewer of them")
 }
 
-fn gro(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn gro(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     facts::advice("on", "the network stack processes few large packets instead of many small ones")
 }
 
-fn lro(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn lro(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     facts::advice("off", "GRO merges without loss of information")
 }
 
-fn interrupts(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn interrupts(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     facts::nic(snapshot, place)?.numa_node?;
     facts::advice_if(
         snapshot.machine.numa_nodes > 1,

@@ -5,7 +5,7 @@ mod sources;
 
 use std::collections::BTreeSet;
 
-use linerate_record::knob::{AsRead, Domain, Knob, Locator, Scope, TakesEffect, fits};
+use linerate_record::knob::{CurrentText, Domain, Knob, Locator, Scope, TakesEffect, fits};
 
 use super::{KNOBS, find};
 use crate::profiles::{PROFILES, Value};
@@ -46,7 +46,7 @@ fn every_value_of_a_profile_is_one_that_its_knob_takes() {
         for pick in profile.picks {
             let Value::Literal(value) = pick.value else { continue };
             let knob = &find(pick.knob).expect(pick.knob).knob;
-            assert_eq!(fits(knob, &AsRead::default(), value), Ok(()), "{} of {}", pick.knob, profile.name);
+            assert_eq!(fits(knob, &CurrentText::default(), value), Ok(()), "{} of {}", pick.knob, profile.name);
         }
     }
 }
@@ -75,7 +75,7 @@ fn what_no_kernel_takes_is_refused() {
     ] {
         let knob = &find(id).expect(id).knob;
         for value in values {
-            let why = fits(knob, &AsRead::default(), value).expect_err(id);
+            let why = fits(knob, &CurrentText::default(), value).expect_err(id);
             assert!(why.contains(&format!("{value:?}")), "{id}: {why}");
         }
     }
@@ -101,7 +101,7 @@ fn every_domain_says_what_to_give_and_holds_its_own_bounds() {
         };
         assert!(!bounds.is_empty() && !knob.takes.to_string().is_empty(), "{id}");
         for bound in bounds {
-            assert_eq!(fits(knob, &AsRead::default(), &bound), Ok(()), "{id}");
+            assert_eq!(fits(knob, &CurrentText::default(), &bound), Ok(()), "{id}");
         }
     }
 }

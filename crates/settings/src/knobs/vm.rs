@@ -1,7 +1,7 @@
 //! Memory.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -24,7 +24,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 last resort. The sources set 0, 0 and 1. With 0 the kernel does not swap until free and file pages \
                 together fall below the high watermark of a zone. On a node whose memory is mostly anonymous, that \
                 invokes the OOM killer sooner than 1 does.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: requests stalled by swapped pages",
             risk: "If little page cache is left, memory pressure invokes the OOM killer sooner than with the default.",
             sources: &[
@@ -55,7 +55,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 about twice as many inodes; with less, reclaim scans lists that it may not shrink, which costs \
                 processor time when slabs fill memory. Source 003 measured 10 on its own (B2) and found no effect \
                 beyond its spread.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: metadata reads",
             risk: "Slabs take memory from the page cache and the engine; very low values make reclaim slow.",
             sources: &[
@@ -85,7 +85,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 percentage cannot be small enough on a machine with much memory, so from 64 GiB on the advice is in \
                 bytes and this knob has none. MinIO writes large shards with O_DIRECT, which bypasses all dirty \
                 limits.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: bursts of writeback",
             risk: "Smaller values write more often and merge less.",
             sources: &[
@@ -108,7 +108,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Dirty share of available memory, in percent, at which a writing process must write back itself.",
             why: "See vm.dirty_background_ratio. The sources set 10 %. From 64 GiB of memory on, the advice is in \
                 bytes instead (vm.dirty_bytes), which sets this to 0.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: stalls of writers",
             risk: "Smaller values throttle writers sooner.",
             sources: &[
@@ -133,7 +133,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "With 64 GiB of memory or more, a percentage lets gigabytes of dirty pages accumulate, which then \
                 reach every drive at once. The advice is the amount that the data drives write in half a second, from \
                 256 MiB to 4 GiB: large enough to merge writes, too small to stall readers.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: bursts of writeback",
             risk: "Writeback starts earlier, so a short-lived file is more likely to be written before it is deleted.",
             sources: &[
@@ -156,7 +156,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "The advice is four times the background threshold, or two seconds of the drives' write bandwidth, so \
                 that a writer is throttled only if the drives fall behind for that long. If the background threshold \
                 is not below this value, the kernel uses half of this value instead.",
-            relief: Relief::Drives,
+            relief: RelievedResource::Drives,
             relieves: "drives: stalls of writers",
             risk: "A throttled writer waits for the drives; if the value is too small, every writer waits.",
             sources: &[
@@ -180,7 +180,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 Programs that map many files, such as Ceph's RocksDB or a search engine on the same node, do not. A \
                 limit that is not reached costs nothing, so the sources' value is advised, and a higher value set by a \
                 distribution is kept.",
-            relief: Relief::Processes,
+            relief: RelievedResource::Processes,
             relieves: "processes that map many files",
             risk: "None known: each mapping is accounted when it is created.",
             sources: &[
@@ -213,7 +213,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 12.5 GB of pages per second. The advice is 0.5 % of memory, at least the amount that all ports receive \
                 in 20 ms, at most 4 GiB or 5 % of memory. Source 003 sets 1000000 on a virtual machine of unstated \
                 size: with 8 GiB that is 12 % of memory.",
-            relief: Relief::Receiving,
+            relief: RelievedResource::Receiving,
             relieves: "receiving: drops when no page is free at once",
             risk: "The reserve is unavailable to programs; if it is far too large, the machine reclaims memory or \
                 kills processes even when idle.",
@@ -236,7 +236,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether a NUMA node reclaims its own page cache before it allocates memory from another node.",
             why: "No source mentions it, but it would defeat the caching that they aim at: when it is on, a node drops \
                 file pages although another node has free memory.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: page cache dropped on one NUMA node",
             risk: "When it is off, some allocations are remote.",
             sources: &["Linux, Documentation/admin-guide/sysctl/vm.rst"],
@@ -255,7 +255,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 and MinIO's tuned profile set madvise, which suits servers written in Go. With always, \
                 khugepaged and page faults compact memory for heaps that the runtime soon returns, and the resident \
                 set grows. A process that benefits from huge pages requests them.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: page faults that compact memory; memory",
             risk: "A program that benefits from huge pages but does not request them loses those that always gave it.",
             sources: &[
@@ -281,7 +281,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether a page fault waits for memory compaction to obtain a huge page.",
             why: "The advice is defer+madvise, as in source 000: a process that requested huge pages waits; all others \
                 get a small page, and kcompactd compacts in the background.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor and latency: page faults that compact memory",
             risk: "A process that requested huge pages still waits.",
             sources: &[
@@ -307,7 +307,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "With 0, khugepaged merges only ranges that are fully populated, so it never allocates memory that no \
                 program touched. Source 000 says that this avoids stalls. Its main effect is on memory: with 511, a \
                 single touched page of a returned heap grows to 2 MiB.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: huge pages that are mostly empty",
             risk: "Fewer huge pages.",
             sources: &[
@@ -322,21 +322,21 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn dirty_background_ratio(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn dirty_background_ratio(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     if facts::is_large_memory(snapshot) {
         return None;
     }
     facts::advice(3, "with less than 64 GiB of memory, 3 % starts writeback before it takes a drive seconds")
 }
 
-fn dirty_ratio(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn dirty_ratio(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     if facts::is_large_memory(snapshot) {
         return None;
     }
     facts::advice(10, "with less than 64 GiB of memory, 10 % limits how long a writer can wait for drives")
 }
 
-fn dirty_background_bytes(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn dirty_background_bytes(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     if !facts::is_large_memory(snapshot) {
         return None;
     }
@@ -351,7 +351,7 @@ fn dirty_background_bytes(snapshot: &Snapshot, site: &Site, _place: &SettingPlac
     )
 }
 
-fn dirty_bytes(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn dirty_bytes(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     if !facts::is_large_memory(snapshot) {
         return None;
     }
@@ -366,7 +366,7 @@ fn dirty_bytes(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Optio
     )
 }
 
-fn min_free_kbytes(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn min_free_kbytes(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     let memory_kib = snapshot.machine.memory_bytes / 1024;
     if memory_kib == 0 {
         return None;

@@ -1,7 +1,7 @@
 //! Keys of what a Kubernetes rests on: its control plane, its DNS, and what applies settings to its machines.
 
+use super::DefaultRule::{Absent, Follows, Required, Value};
 use super::Shape::{Text, Texts, Whole};
-use super::Unless::{Absent, Follows, Required, Value};
 use super::{Key, NumberKind, TextKind, key, quantity};
 
 pub(super) const CONTROL_PLANE: &[Key] = &[

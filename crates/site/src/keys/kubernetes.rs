@@ -1,10 +1,10 @@
 //! Keys of the site's Kubernetes.
 
+use super::DefaultRule::{Absent, Follows, Required, Value};
 use super::Shape::{Mapping, Name, OneOrMany, Text, Texts, Whole, Words};
-use super::Unless::{Absent, Follows, Required, Value};
 use super::control_plane::{APPLIER, CONTROL_PLANE, DNS};
 use super::{Key, NumberKind, TextKind, key, quantity};
-use crate::words::PROVISIONERS;
+use crate::word_lists::PROVISIONERS;
 
 const TO_RENDER: &str = "not stated: `render` asks for it";
 

@@ -1,7 +1,7 @@
 //! Texts of a kind: names, addresses and folders of a Kubernetes.
 
 use linerate_record::ranges::expanded;
-use linerate_record::site::{Prefix, address_of};
+use linerate_record::site::{Prefix, parse_ipv4};
 
 use crate::keys::TextKind;
 
@@ -52,7 +52,7 @@ pub(crate) fn example(kind: TextKind) -> &'static str {
     }
 }
 
-/// The pattern of a kind for the schema; it takes all that [`is_of`] does.
+/// The pattern of a kind for the schema; it takes all that [`is_text_kind`] does.
 pub(crate) fn pattern(kind: TextKind) -> &'static str {
     match kind {
         TextKind::Label => "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
@@ -73,7 +73,7 @@ pub(crate) fn pattern(kind: TextKind) -> &'static str {
 }
 
 /// Whether a text is of a kind.
-pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
+pub(super) fn is_text_kind(kind: TextKind, text: &str) -> bool {
     let all =
         |is_good: fn(&str) -> bool| expanded(text, NAMES_MAX).is_ok_and(|names| names.iter().all(|name| is_good(name)));
     match kind {
@@ -82,7 +82,7 @@ pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
         TextKind::Machines => all(is_machine),
         TextKind::Folders => all(is_folder),
         TextKind::Host => is_domain(text),
-        TextKind::Address => address_of(text).is_some(),
+        TextKind::Address => parse_ipv4(text).is_some(),
         TextKind::Prefix => Prefix::parse(text).is_some(),
         TextKind::Repository => is_repository(text),
         TextKind::Revision => text.len() <= 255 && !text.starts_with(['-', '.']) && is_path(text),
@@ -266,10 +266,10 @@ mod tests {
     fn texts_are_of_their_kind_or_not() {
         for (kind, good, bad) in CASES {
             for text in good {
-                assert!(is_of(kind, text), "{kind:?} {text}");
+                assert!(is_text_kind(kind, text), "{kind:?} {text}");
             }
             for text in bad {
-                assert!(!is_of(kind, text), "{kind:?} {text}");
+                assert!(!is_text_kind(kind, text), "{kind:?} {text}");
             }
         }
     }
@@ -279,7 +279,7 @@ mod tests {
         for (kind, good, _) in CASES {
             let pattern = regex::Regex::new(pattern(kind)).unwrap();
             for text in good.iter().copied().chain([example(kind).trim_matches('`')]) {
-                assert!(pattern.is_match(text) && is_of(kind, text), "{kind:?} {text}");
+                assert!(pattern.is_match(text) && is_text_kind(kind, text), "{kind:?} {text}");
             }
             assert!(!fix(kind).is_empty());
         }

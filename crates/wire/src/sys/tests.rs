@@ -34,13 +34,13 @@ fn a_tcp_socket_tells_what_it_did_and_a_file_nothing() {
     near.write_all(&[7; 5000]).unwrap();
     far.read_exact(&mut [0; 5000]).unwrap();
     // The other's kernel is this one: what was read was acknowledged, or is within moments.
-    let acknowledged = || ACKNOWLEDGED.of(&tcp_info(&near).unwrap());
-    let is_told = (0..100).any(|_| {
+    let acknowledged = || ACKNOWLEDGED.read_from(&tcp_info(&near).unwrap());
+    let is_reported = (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(5));
         acknowledged() >= 5000
     });
-    assert!(is_told, "{} acknowledged", acknowledged());
-    assert!(SENT_SEGMENT_BYTES.of(&tcp_info(&near).unwrap()) >= 536);
+    assert!(is_reported, "{} acknowledged", acknowledged());
+    assert!(SENT_SEGMENT_BYTES.read_from(&tcp_info(&near).unwrap()) >= 536);
     assert!(tcp_info(std::fs::File::open("/dev/null").unwrap()).is_err());
 }
 
@@ -90,12 +90,12 @@ fn an_error_cut_anywhere_is_none() {
     let level = size_of::<usize>();
     control[level..level + 4].copy_from_slice(&libc::SOL_IP.to_ne_bytes());
     control[level + 4..level + 8].copy_from_slice(&libc::IP_RECVERR.to_ne_bytes());
-    let of = &mut control[level + 8..];
-    of[..4].copy_from_slice(&libc::EMSGSIZE.to_ne_bytes());
-    of[4] = libc::SO_EE_ORIGIN_ICMP;
-    of[8..12].copy_from_slice(&1_400_u32.to_ne_bytes());
-    of[16..18].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
-    of[20..24].copy_from_slice(&[10, 0, 0, 1]);
+    let extended = &mut control[level + 8..];
+    extended[..4].copy_from_slice(&libc::EMSGSIZE.to_ne_bytes());
+    extended[4] = libc::SO_EE_ORIGIN_ICMP;
+    extended[8..12].copy_from_slice(&1_400_u32.to_ne_bytes());
+    extended[16..18].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+    extended[20..24].copy_from_slice(&[10, 0, 0, 1]);
     let by = |address: [u8; 4]| Some(IpAddr::from(address));
     let whole = QueuedError { errno: libc::EMSGSIZE, info: 1_400, by: by([10, 0, 0, 1]) };
     assert_eq!(queued_error(&control), Some(whole));
@@ -114,10 +114,10 @@ fn sends_that_are_done_are_counted_across_the_end_of_their_numbers_and_cut_anywh
     control[level..level + 4].copy_from_slice(&libc::SOL_IP.to_ne_bytes());
     control[level + 4..level + 8].copy_from_slice(&libc::IP_RECVERR.to_ne_bytes());
     for (first, last, code, sends) in [(0_u32, 0_u32, 0, 1), (7, 9, 1, 3), (u32::MAX, 1, 1, 3)] {
-        let of = &mut control[level + 8..];
-        (of[4], of[6]) = (SO_EE_ORIGIN_ZEROCOPY, code);
-        of[8..12].copy_from_slice(&first.to_ne_bytes());
-        of[12..16].copy_from_slice(&last.to_ne_bytes());
+        let extended = &mut control[level + 8..];
+        (extended[4], extended[6]) = (SO_EE_ORIGIN_ZEROCOPY, code);
+        extended[8..12].copy_from_slice(&first.to_ne_bytes());
+        extended[12..16].copy_from_slice(&last.to_ne_bytes());
         assert_eq!(done_sends(&control), Some(DoneSends { sends, were_copied: code == 1 }), "{first} to {last}");
     }
     for length in 0..control.len() {
@@ -135,10 +135,10 @@ fn the_loopback_copies_what_is_sent_without_a_copy_and_says_so() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut far, _) = listener.accept().unwrap();
-    allow_uncopied(&near).unwrap();
+    enable_zerocopy(&near).unwrap();
     assert_eq!(next_done_sends(&near).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     for _ in 0..2 {
-        assert_eq!(send_uncopied(&near, &BODY).unwrap(), BODY.len());
+        assert_eq!(send_zerocopy(&near, &BODY).unwrap(), BODY.len());
     }
     let mut came = vec![0; 2 * BODY.len()];
     far.read_exact(&mut came).unwrap();
@@ -156,7 +156,7 @@ fn the_loopback_copies_what_is_sent_without_a_copy_and_says_so() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert_eq!((done, were_copied), (2, true));
-    assert!(allow_uncopied(std::fs::File::open("/dev/null").unwrap()).is_err());
+    assert!(enable_zerocopy(std::fs::File::open("/dev/null").unwrap()).is_err());
 }
 
 #[test]

@@ -127,13 +127,13 @@ impl<'a> Certificate<'a> {
 
     /// Whether its common name is that of a host, as before there were others (RFC 2818, section 3.1).
     pub(super) fn is_called(&self, name: &ServerName<'_>) -> bool {
-        let asked = name.to_str();
+        let requested = name.to_str();
         let Some(own) = self.common_name else { return false };
         let is_below = |suffix: &str| {
-            let host = asked.split_once('.').filter(|(first, _)| !first.is_empty());
+            let host = requested.split_once('.').filter(|(first, _)| !first.is_empty());
             matches!(name, ServerName::DnsName(_)) && host.is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(suffix))
         };
-        own.eq_ignore_ascii_case(&asked) || own.strip_prefix("*.").is_some_and(is_below)
+        own.eq_ignore_ascii_case(&requested) || own.strip_prefix("*.").is_some_and(is_below)
     }
 }
 

@@ -3,7 +3,7 @@
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
 
-use super::flaw::Flaw;
+use super::certificate_error::CertificateFlaw;
 
 /// What is wrong, in a sentence without its end.
 #[must_use]
@@ -51,7 +51,7 @@ fn of_certificate(why: &CertificateError) -> String {
         C::UnsupportedSignatureAlgorithmContext { .. } => {
             "its certificate has an unsupported signature, such as SHA-1".to_owned()
         }
-        C::Other(other) => match Flaw::in_error(why) {
+        C::Other(other) => match CertificateFlaw::in_error(why) {
             Some(flaw) => flaw.to_string(),
             None if other.0.to_string().contains("CaUsedAsEndEntity") => {
                 "it uses a CA certificate as its own".to_owned()
@@ -117,7 +117,7 @@ mod tests {
         let expected = ServerName::try_from("localhost").unwrap();
         let other = CertificateError::NotValidForNameContext { expected, presented };
         let odd = CertificateError::Other(OtherError(Arc::new(std::io::Error::other("NameConstraintViolation"))));
-        let old = CertificateError::Other(OtherError(Arc::new(Flaw::Version1)));
+        let old = CertificateError::Other(OtherError(Arc::new(CertificateFlaw::Version1)));
         for (error, reported) in [
             (
                 Error::InvalidCertificate(expired),

@@ -6,8 +6,8 @@ pub(super) const KIND: CurveKind = CurveKind {
     name: "retrograde",
     stands_for: "requests that wait for each other: locks, caches that evict, seeks of a disk",
     source: "the Universal Scalability Law: Gunther, Guerrilla Capacity Planning, 2007",
-    draw: |dice| {
-        let (peak, serial) = (dice.factor(3.0, 300.0), dice.between(0.0, 0.2));
+    draw: |rng| {
+        let (peak, serial) = (rng.factor(3.0, 300.0), rng.between(0.0, 0.2));
         let crosstalk = (1.0 - serial) / (peak * peak);
         WorldCurve::new(move |c| {
             let n = f64::from(c);

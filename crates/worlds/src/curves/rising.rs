@@ -6,8 +6,8 @@ pub(super) const KIND: CurveKind = CurveKind {
     name: "rising",
     stands_for: "a cluster that one client cannot fill",
     source: "any test of a large cluster from one host",
-    draw: |dice| {
-        let exponent = dice.between(0.6, 1.0);
+    draw: |rng| {
+        let exponent = rng.between(0.6, 1.0);
         WorldCurve::new(move |c| f64::from(c).powf(exponent))
     },
 };

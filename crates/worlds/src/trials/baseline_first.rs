@@ -6,10 +6,10 @@ pub(super) const TRIAL: Trial = Trial {
     name: "baseline first",
     stands_for: "a script that runs all of the baseline and then the arm, while time does something",
     source: "the tables of sources 002 and 003 are such",
-    draw: |dice| Hazard {
+    draw: |rng| Hazard {
         order: Order::BaselineFirst,
-        drift: dice.between(0.1, 0.3),
-        first: dice.between(0.02, 0.04),
+        drift: rng.between(0.1, 0.3),
+        first: rng.between(0.02, 0.04),
         ..CALM
     },
 };

@@ -6,5 +6,5 @@ pub(super) const TRIAL: Trial = Trial {
     name: "calm",
     stands_for: "a target that nothing disturbs: what all others are held against",
     source: "none needed",
-    draw: |dice| Hazard { sd: [dice.between(0.01, 0.03); 2], ..CALM },
+    draw: |rng| Hazard { sd: [rng.between(0.01, 0.03); 2], ..CALM },
 };

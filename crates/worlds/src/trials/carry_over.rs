@@ -6,5 +6,5 @@ pub(super) const TRIAL: Trial = Trial {
     name: "carry-over",
     stands_for: "an arm that leaves a dirty cache, a compaction or a full write buffer to the cell after it",
     source: "compaction debt: Balmau et al., SILK, USENIX ATC 2019; cross-over trials: Senn 2002",
-    draw: |dice| Hazard { carried: -dice.between(0.02, 0.04), ..CALM },
+    draw: |rng| Hazard { carried: -rng.between(0.02, 0.04), ..CALM },
 };

@@ -6,5 +6,5 @@ pub(super) const TRIAL: Trial = Trial {
     name: "drift",
     stands_for: "a drive that fills, a neighbour that goes home",
     source: "fill-level effects of flash: Maricq et al., OSDI 2018",
-    draw: |dice| Hazard { drift: dice.between(-0.3, 0.3), ..CALM },
+    draw: |rng| Hazard { drift: rng.between(-0.3, 0.3), ..CALM },
 };

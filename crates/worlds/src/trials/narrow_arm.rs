@@ -6,5 +6,5 @@ pub(super) const TRIAL: Trial = Trial {
     name: "narrow arm",
     stands_for: "a few runs of an arm that is steady, beside many of a baseline that swings",
     source: "the problem of Behrens and Fisher",
-    draw: |dice| Hazard { sd: [0.01, dice.between(0.03, 0.06)], runs: [6, 24], ..CALM },
+    draw: |rng| Hazard { sd: [0.01, rng.between(0.03, 0.06)], runs: [6, 24], ..CALM },
 };

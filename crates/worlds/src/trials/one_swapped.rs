@@ -6,10 +6,10 @@ pub(super) const TRIAL: Trial = Trial {
     name: "one swapped",
     stands_for: "the same, with a run repeated later: not quite all of the baseline comes first",
     source: "runs that failed and were made again",
-    draw: |dice| Hazard {
+    draw: |rng| Hazard {
         order: Order::OneSwapped,
-        drift: dice.between(0.1, 0.3),
-        first: dice.between(0.02, 0.04),
+        drift: rng.between(0.1, 0.3),
+        first: rng.between(0.02, 0.04),
         ..CALM
     },
 };

@@ -6,5 +6,5 @@ pub(super) const TRIAL: Trial = Trial {
     name: "slow runs lost",
     stands_for: "runs of the arm that timed out, and of which nobody wrote a row",
     source: "survivors: Wald 1943",
-    draw: |dice| Hazard { lost: 2 + (3.0 * dice.unit()) as usize, ..CALM },
+    draw: |rng| Hazard { lost: 2 + (3.0 * rng.unit()) as usize, ..CALM },
 };

@@ -6,5 +6,5 @@ pub(super) const TRIAL: Trial = Trial {
     name: "wander",
     stands_for: "a target whose compaction and write-back come and go within tens of seconds",
     source: "slow changes within runs: Maricq et al., OSDI 2018",
-    draw: |dice| Hazard { wander: dice.between(0.005, 0.02), ..CALM },
+    draw: |rng| Hazard { wander: rng.between(0.005, 0.02), ..CALM },
 };

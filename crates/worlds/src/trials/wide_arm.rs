@@ -6,5 +6,5 @@ pub(super) const TRIAL: Trial = Trial {
     name: "wide arm",
     stands_for: "a few runs of an arm that swings, beside many of a baseline that does not",
     source: "the problem of Behrens and Fisher",
-    draw: |dice| Hazard { sd: [dice.between(0.03, 0.06), 0.01], runs: [6, 24], ..CALM },
+    draw: |rng| Hazard { sd: [rng.between(0.03, 0.06), 0.01], runs: [6, 24], ..CALM },
 };

@@ -1,7 +1,9 @@
 use linerate_record::histogram::encode;
 use linerate_record::machine::Machine;
 use linerate_record::reading::{CpuTimes, Reading};
-use linerate_record::run::{Client, ClientClock, LostClient, OpenInterval, Searched, SeriesSpec, StopReason, Worded};
+use linerate_record::run::{
+    Client, ClientClock, LostClient, MaybeKnown, OpenInterval, Searched, SeriesSpec, StopReason,
+};
 use serde_json::json;
 
 use super::super::tests::records;
@@ -57,7 +59,7 @@ fn figures_of_all_clients_are_those_of_one_that_did_it_all() {
             };
             assert_eq!(&same, one, "{late_ms}");
             assert_eq!(all.clients.len(), 2);
-            assert_eq!(all.client_spread, ClientSpread::of(&all.clients, Measure::Bytes));
+            assert_eq!(all.client_spread, ClientSpread::new(&all.clients, Measure::Bytes));
             let sum: u64 = all.clients.iter().map(|row| row.requests).sum();
             assert_eq!((sum, all.clients[1].client.as_str()), (one.requests, "b"));
         }
@@ -123,7 +125,7 @@ fn what_was_due_of_a_client_that_does_not_count_is_not_held_against_the_others()
     });
     let line = line.unwrap();
     for (counted, expected) in [(2, (120.0, 30)), (1, (60.0, 15))] {
-        let PointLine::Begin(due) = due_of(&both, &line, |_| Some(counted)) else { panic!("{line:?}") };
+        let PointLine::Begin(due) = with_due_rate(&both, &line, |_| Some(counted)) else { panic!("{line:?}") };
         assert_eq!((due.spec.rate_per_s.unwrap(), due.spec.concurrency), expected, "{counted}");
     }
 }
@@ -189,19 +191,19 @@ fn where_the_others_never_drove_alone_for_sure_the_time_of_all_counts() {
 #[test]
 fn what_was_told_of_who_drove_the_run_stays_though_it_is_of_no_client() {
     let (_, mut both) = shared(&[4], 0);
-    let told = crate::findings::stood_still(3_200, 9_000, 2, &[0]);
-    both.findings.push(told.clone());
-    assert!(build(&both).unwrap().findings.contains(&told));
+    let reported = crate::findings::stood_still(3_200, 9_000, 2, &[0]);
+    both.findings.push(reported.clone());
+    assert!(build(&both).unwrap().findings.contains(&reported));
 }
 
 #[test]
 fn a_search_of_which_all_clients_were_lost_is_not_complete() {
     for (ended, is_complete) in [(StopReason::Duration, true), (StopReason::ClientsLost, false)] {
         let (_, mut both) = shared(&[4], 0);
-        both.manifest.asked.points.clear();
-        let series = SeriesSpec { workload: Worded::read("get"), size: Worded::read("1MiB"), clients: None };
+        both.manifest.requested.points.clear();
+        let series = SeriesSpec { workload: MaybeKnown::read("get"), size: MaybeKnown::read("1MiB"), clients: None };
         let search = json!({ "lowest": 1, "highest": 64, "series_ms": 1_000, "series": [series] });
-        both.manifest.asked.search = Some(serde_json::from_value(search).unwrap());
+        both.manifest.requested.search = Some(serde_json::from_value(search).unwrap());
         for line in &mut both.points {
             if let PointLine::End(end) = line {
                 end.ended = ended;
@@ -221,12 +223,12 @@ fn latencies_of_a_client_are_from_when_requests_were_due_as_those_of_all() {
             begin.spec.rate_per_s = Some(800.0);
         }
     }
-    let of = |ms: u64| crate::build::tests::row(0, 40, 0, ms * 1_000_000).total;
+    let latency_at = |ms: u64| crate::build::tests::row(0, 40, 0, ms * 1_000_000).total;
     for interval in &mut both.intervals {
         let open = OpenInterval::none().map(|latencies| encode(&latencies));
         interval.open = Some(OpenInterval { due: 40, ..open });
         for row in &mut interval.rows {
-            (row.ttfb_intended, row.total_intended) = (Some(of(30)), Some(of(70)));
+            (row.ttfb_intended, row.total_intended) = (Some(latency_at(30)), Some(latency_at(70)));
         }
     }
     let view = build(&both).unwrap();

@@ -57,7 +57,7 @@ struct OwnVisits {
 }
 
 impl OwnVisits {
-    fn of(visits: &[f64], most: fn(usize) -> usize) -> Option<OwnVisits> {
+    fn new(visits: &[f64], most: fn(usize) -> usize) -> Option<OwnVisits> {
         let mut sorted = visits.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let last = *sorted.get(most(visits.len()).checked_sub(1)?)?;
@@ -68,8 +68,8 @@ impl OwnVisits {
 
 impl ByVisits {
     /// Of these visits of each.
-    pub(super) fn of(each: &[Vec<f64>], most: fn(usize) -> usize) -> ByVisits {
-        let own: Vec<Option<OwnVisits>> = each.iter().map(|visits| OwnVisits::of(visits, most)).collect();
+    pub(super) fn new(each: &[Vec<f64>], most: fn(usize) -> usize) -> ByVisits {
+        let own: Vec<Option<OwnVisits>> = each.iter().map(|visits| OwnVisits::new(visits, most)).collect();
         let mut all: Vec<f64> = each.iter().flatten().copied().collect();
         let known = each.iter().zip(&own).filter_map(|(visits, own)| Some((visits, (*own)?)));
         let bars = |(visits, own): (&Vec<f64>, OwnVisits)| {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn chance(counts: &[(usize, usize)], comparisons: usize) -> f64 {
-        ByVisits::of(&pairs(counts), of_pair).chance(0, (0.0, SLOW), comparisons)
+        ByVisits::new(&pairs(counts), of_pair).chance(0, (0.0, SLOW), comparisons)
     }
 
     #[test]
@@ -142,26 +142,26 @@ mod tests {
         let mut some = pairs(&[(3, 1), (0, 55)]);
         some[5] = vec![0.6 * SLOW; 3];
         some[6][0] = 0.6 * SLOW;
-        assert_eq!(ByVisits::of(&some, of_pair).chance(0, (0.0, SLOW), 72), 0.0);
+        assert_eq!(ByVisits::new(&some, of_pair).chance(0, (0.0, SLOW), 72), 0.0);
         some[6][0] = 0.8 * SLOW;
-        assert!(ByVisits::of(&some, of_pair).chance(0, (0.0, SLOW), 72) > 0.0);
+        assert!(ByVisits::new(&some, of_pair).chance(0, (0.0, SLOW), 72) > 0.0);
     }
 
     #[test]
     fn one_whose_most_visits_are_not_slow_is_not_slow() {
         assert_eq!(chance(&[(2, 1), (0, 55)], 72), 1.0, "two of three");
-        assert_eq!(ByVisits::of(&[Vec::new()], of_pair).chance(0, (0.0, SLOW), 1), 1.0, "no visits");
+        assert_eq!(ByVisits::new(&[Vec::new()], of_pair).chance(0, (0.0, SLOW), 1), 1.0, "no visits");
         let machine = |slow: usize| (0..21).map(|visit| if visit < slow { SLOW } else { 0.0 }).collect::<Vec<f64>>();
         for (slow, is_slow) in [(5, false), (10, false), (11, true), (21, true)] {
             let mut all = vec![machine(0); 8];
             all[0] = machine(slow);
-            let chance = ByVisits::of(&all, of_machine).chance(0, (0.0, SLOW), 16);
+            let chance = ByVisits::new(&all, of_machine).chance(0, (0.0, SLOW), 16);
             assert_eq!(chance < 0.01, is_slow, "{slow} of 21: {chance}");
         }
         // Three of twelve are very slow, and the rest hardly are.
         let mut few = vec![vec![0.001; 12]; 55];
         few[0] = [vec![SLOW; 3], vec![-0.06; 8], vec![0.03]].concat();
-        assert_eq!(ByVisits::of(&few, of_machine).chance(0, (0.0, 0.3 * SLOW), 72), 1.0);
+        assert_eq!(ByVisits::new(&few, of_machine).chance(0, (0.0, 0.3 * SLOW), 72), 1.0);
         assert_eq!([1, 2, 3, 7, 8, 16].map(of_pair), [1, 2, 3, 7, 7, 14]);
         assert_eq!([4, 7, 8].map(of_visit), [3, 6, 6]);
         assert_eq!([1, 2, 3, 4, 7, 21].map(of_machine), [1, 2, 2, 3, 4, 11]);

@@ -1,11 +1,11 @@
 //! Two machines have no peers: each of their two directions is held against the other, by Welch's t over their visits
 //! (Welch, Biometrika 34, 1947).
 
-use super::super::pairs::mean_of;
+use super::super::pairs::mean_and_interval;
 use super::super::streams::MATTERS;
 use super::super::view::{NetPairFigures, NetSlow, NetSlowPair};
-use super::few::{VISITS_LEAST, VISITS_USUAL};
-use super::polish::NetCell;
+use super::median_polish::NetCell;
+use super::too_few::{VISITS_LEAST, VISITS_USUAL};
 use super::{FALSE_ALARMS, NetCompared, nothing};
 use crate::student;
 
@@ -43,8 +43,8 @@ pub(super) fn compared([one, other]: [&NetCell; 2], pairs: &[&NetPairFigures]) -
         false => "neither direction gives a tenth less than the other beyond chance",
     };
     let per_s = |cell: &NetCell| {
-        let of = pairs.iter().find(|pair| (pair.from as usize, pair.to as usize) == (cell.from, cell.to));
-        of.and_then(|pair| pair.per_s).map_or_else(|| cell.value.exp(), |rate| rate.mean)
+        let direction_pair = pairs.iter().find(|pair| (pair.from as usize, pair.to as usize) == (cell.from, cell.to));
+        direction_pair.and_then(|pair| pair.per_s).map_or_else(|| cell.value.exp(), |rate| rate.mean)
     };
     let slow = is_slow.then(|| NetSlowPair {
         from: u32::try_from(less.from).unwrap_or(u32::MAX),
@@ -70,7 +70,7 @@ pub(super) fn compared([one, other]: [&NetCell; 2], pairs: &[&NetPairFigures]) -
 /// The mean of a direction's visits, of logarithms, and its standard error.
 fn of_visits(cell: &NetCell) -> (f64, f64) {
     let logs: Vec<f64> = cell.visits.iter().map(|(_, log)| *log).collect();
-    let (mean, half) = mean_of(&logs);
+    let (mean, half) = mean_and_interval(&logs);
     let quantile = student::quantile(0.975, logs.len() as f64 - 1.0);
     (mean, half.unwrap_or(0.0) / quantile)
 }

@@ -2,18 +2,18 @@
 
 use linerate_record::finding::Severity;
 use linerate_record::net::{NetRun, NetVisit, NetWay};
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 
 use super::super::view::{NetBisection, NetBisectionOutcome, NetFinding, NetFindingKind, NetView};
 use super::super::{splits, turns, view};
 use super::world::{self, LinkWorld, USUAL};
 
-fn racks_of(sizes: &[usize]) -> Vec<usize> {
+fn rack_per_machine(sizes: &[usize]) -> Vec<usize> {
     sizes.iter().enumerate().flat_map(|(rack, size)| vec![rack; *size]).collect()
 }
 
 fn run(sizes: &[usize], visits: u32) -> NetRun {
-    let racks = racks_of(sizes);
+    let racks = rack_per_machine(sizes);
     let nodes = racks.len() as u32;
     let healthy = LinkWorld::healthy(nodes, 1);
     let mut run = world::run(&LinkWorld { visits, way: NetWay::Bisection, streams: vec![4], ..healthy });
@@ -25,17 +25,17 @@ fn run(sizes: &[usize], visits: u32) -> NetRun {
 
 /// Visits of racks that carry so much of what their machines send, by the rack that sends and the one that receives.
 fn visits(run: &NetRun, sizes: &[usize], carries: impl Fn(usize, usize) -> f64) -> Vec<NetVisit> {
-    let racks = racks_of(sizes);
-    let of = splits(&racks, 16, run.seed);
-    let mut dice = Dice::new(run.seed, 78);
+    let racks = rack_per_machine(sizes);
+    let split_rounds = splits(&racks, 16, run.seed);
+    let mut rng = SeededRng::new(run.seed, 78);
     let mut pair = |&(from, to): &(u32, u32)| {
         let (a, b) = (racks[from as usize], racks[to as usize]);
-        let rate = USUAL * if a == b { 1.0 } else { carries(a, b) } * (0.01 * dice.normal()).exp();
+        let rate = USUAL * if a == b { 1.0 } else { carries(a, b) } * (0.01 * rng.normal()).exp();
         world::pair(from, to, 4, vec![(0.5 * rate) as u64; 20])
     };
-    let order = turns(of.rounds.len(), &run.load.streams, run.load.visits, run.seed);
-    let visit = |(number, turn): (u32, &crate::net::NetTurn)| {
-        world::of_turn(number, turn, of.rounds[turn.round as usize].iter().map(&mut pair).collect())
+    let order = turns(split_rounds.rounds.len(), &run.load.streams, run.load.visits, run.seed);
+    let visit = |(number, turn): (u32, &crate::net::NetVisitPlan)| {
+        world::of_turn(number, turn, split_rounds.rounds[turn.round as usize].iter().map(&mut pair).collect())
     };
     (1..).zip(&order).map(visit).collect()
 }
@@ -60,18 +60,25 @@ fn is_near(value: f64, expected: f64) -> bool {
 #[test]
 fn racks_that_carry_half_are_named_with_sums_of_each_rack_and_direction() {
     let view = viewed(&[4, 4], |_, _| 0.5);
-    let of = bisected(&view);
-    assert_eq!((of.outcome, of.lacking.as_str()), (NetBisectionOutcome::Oversubscribed, ""), "{of:?}");
-    assert!(is_near(of.ratio.unwrap().ratio.mean, 0.5) && is_near(of.oversubscription.unwrap().mean, 2.0), "{of:?}");
-    assert!(is_near(of.across_per_s.unwrap().mean, 4.0 * USUAL), "{of:?}");
-    assert!(is_near(of.within_per_s.unwrap().mean, 8.0 * USUAL), "{of:?}");
-    for rack in &of.racks {
+    let bisection = bisected(&view);
+    assert_eq!(
+        (bisection.outcome, bisection.lacking.as_str()),
+        (NetBisectionOutcome::Oversubscribed, ""),
+        "{bisection:?}"
+    );
+    assert!(
+        is_near(bisection.ratio.unwrap().ratio.mean, 0.5) && is_near(bisection.oversubscription.unwrap().mean, 2.0),
+        "{bisection:?}"
+    );
+    assert!(is_near(bisection.across_per_s.unwrap().mean, 4.0 * USUAL), "{bisection:?}");
+    assert!(is_near(bisection.within_per_s.unwrap().mean, 8.0 * USUAL), "{bisection:?}");
+    for rack in &bisection.racks {
         for side in [&rack.sends, &rack.receives] {
             assert!(is_near(side.across_per_s.unwrap().mean, 2.0 * USUAL), "{rack:?}");
             assert!(is_near(side.ratio.unwrap().ratio.mean, 0.5), "{rack:?}");
         }
     }
-    let [split] = of.splits.as_slice() else { panic!("{:?}", of.splits) };
+    let [split] = bisection.splits.as_slice() else { panic!("{:?}", bisection.splits) };
     assert_eq!((split.pairs, split.first.as_slice()), (8, &[0][..]));
     assert!(
         is_near(split.there_per_s.unwrap().mean, 2.0 * USUAL) && is_near(split.back_per_s.unwrap().mean, 2.0 * USUAL)
@@ -100,8 +107,8 @@ fn racks_that_carry_everything_are_told_so_and_what_is_not_known_is_not_called()
 
     let once = run(&[4, 4], 1);
     let once = view(&once, &visits(&once, &[4, 4], |_, _| 0.5));
-    let of = bisected(&once);
-    assert_eq!((of.outcome, finding(&once)), (NetBisectionOutcome::Untold, None));
+    let bisection = bisected(&once);
+    assert_eq!((bisection.outcome, finding(&once)), (NetBisectionOutcome::Untold, None));
     assert!(once.answer.contains("one repetition has no interval: --visits 3"), "{}", once.answer);
 
     let mut capped = run(&[4, 4], 3);
@@ -116,9 +123,9 @@ fn racks_that_carry_everything_are_told_so_and_what_is_not_known_is_not_called()
 #[test]
 fn a_rack_whose_uplinks_carry_least_is_named_and_one_without_all_of_its_machines_is_not_judged() {
     let view = viewed(&[4, 4, 4, 4], |from, _| if from == 2 { 0.3 } else { 0.8 });
-    let of = bisected(&view);
-    let (rack, sends, side) = of.least().unwrap();
-    assert_eq!((of.racks[rack].name.as_str(), sends), ("r2", true), "{of:?}");
+    let bisection = bisected(&view);
+    let (rack, sends, side) = bisection.least().unwrap();
+    assert_eq!((bisection.racks[rack].name.as_str(), sends), ("r2", true), "{bisection:?}");
     assert!(is_near(side.ratio.unwrap().ratio.mean, 0.3), "{side:?}");
     assert!(finding(&view).unwrap().evidence.contains("rack r2 sends least, 0.30"), "{:?}", finding(&view));
 
@@ -128,9 +135,9 @@ fn a_rack_whose_uplinks_carry_least_is_named_and_one_without_all_of_its_machines
         pair.error = Some("refused".to_owned());
     }
     let view = super::super::view(&run, &visits);
-    let of = bisected(&view);
-    assert!(of.lacking.contains("do all machines have figures of: r2"), "{of:?}");
-    assert_eq!(of.racks[2].sends.ratio, None);
+    let bisection = bisected(&view);
+    assert!(bisection.lacking.contains("do all machines have figures of: r2"), "{bisection:?}");
+    assert_eq!(bisection.racks[2].sends.ratio, None);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Hosts with pods on them: what classes of pairs give, and one against another.
 
-use linerate_record::net::{NetAgainstAsked, NetClass, NetPlace, NetRun, NetSpace, NetThrough, NetVisit};
+use linerate_record::net::{NetClass, NetClassComparison, NetLocation, NetRoute, NetRun, NetSpace, NetVisit};
 use linerate_record::readings::{ReadMeasure, ReadValue};
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 
 use super::super::view::{NetClassFigures, NetFindingKind, NetRatioVerdict, NetView};
 use super::super::{turns, view};
@@ -20,7 +20,7 @@ fn run(visits: u32) -> NetRun {
     for (place, node) in run.nodes.iter_mut().enumerate() {
         let space = if place % 3 == 2 { NetSpace::Host } else { NetSpace::Pod };
         let service = (space == NetSpace::Pod).then(|| format!("10.96.0.{place}:5301"));
-        node.place = Some(NetPlace { host: HOSTS[place].to_owned(), space, service, second: None });
+        node.place = Some(NetLocation { host: HOSTS[place].to_owned(), space, service, second: None });
     }
     run
 }
@@ -30,10 +30,10 @@ fn visits(run: &NetRun, mut gives: impl FnMut(NetClass, u32) -> f64) -> Vec<NetV
     let pairs: Vec<(u32, u32)> =
         (0..6).flat_map(|from| (0..6).map(move |to| (from, to))).filter(|(from, to)| from != to).collect();
     let has_service = |node: u32| run.nodes[node as usize].place.as_ref().unwrap().service.is_some();
-    let direct = pairs.iter().map(|pair| (*pair, NetThrough::Direct));
-    let service = pairs.iter().filter(|(_, to)| has_service(*to)).map(|pair| (*pair, NetThrough::Service));
-    let legs: Vec<((u32, u32), NetThrough)> = direct.chain(service).collect();
-    let visit = |(number, turn): (u32, crate::net::NetTurn)| {
+    let direct = pairs.iter().map(|pair| (*pair, NetRoute::Direct));
+    let service = pairs.iter().filter(|(_, to)| has_service(*to)).map(|pair| (*pair, NetRoute::Service));
+    let legs: Vec<((u32, u32), NetRoute)> = direct.chain(service).collect();
+    let visit = |(number, turn): (u32, crate::net::NetVisitPlan)| {
         let ((from, to), through) = legs[turn.round as usize];
         let class = run.class_of((from, to), through).unwrap();
         let bytes = (0.5 * USUAL * gives(class, turn.repetition)) as u64;
@@ -82,7 +82,7 @@ fn each_class_has_its_pairs_and_is_held_against_the_hosts_themselves() {
     let run = run(5);
     let view = viewed(&run, |class, repetition| {
         let overlay = if class.from == NetSpace::Pod && !class.is_same { 0.9 } else { 1.0 };
-        let service = if class.through == NetThrough::Service { 0.99 } else { 1.0 };
+        let service = if class.through == NetRoute::Service { 0.99 } else { 1.0 };
         overlay * service * weather(repetition) * jitter(class, repetition)
     });
     let counts: Vec<(String, u32)> = view.classes.iter().map(|of| (of.class.to_string(), of.pairs)).collect();
@@ -123,8 +123,9 @@ fn each_class_has_its_pairs_and_is_held_against_the_hosts_themselves() {
 #[test]
 fn one_class_against_another_says_what_framing_explains_and_what_the_rest_costs() {
     let mut run = run(5);
-    let asked = NetAgainstAsked { class: class("other/pod-pod"), base: class("other/host-host"), overlay_bytes: None };
-    run.against = Some(asked);
+    let requested =
+        NetClassComparison { class: class("other/pod-pod"), base: class("other/host-host"), overlay_bytes: None };
+    run.against = Some(requested);
     let framing = 1_398.0 / 1_448.0;
     let gives = |class: NetClass, repetition: u32| {
         let part = if class.from == NetSpace::Pod && !class.is_same { 0.95 * framing } else { 1.0 };
@@ -151,7 +152,7 @@ fn one_class_against_another_says_what_framing_explains_and_what_the_rest_costs(
         assert!(against.said.contains(part), "{part}: {}", against.said);
     }
     // What was said of an encapsulation counts before what segments tell.
-    run.against = Some(NetAgainstAsked { overlay_bytes: Some(70), ..asked });
+    run.against = Some(NetClassComparison { overlay_bytes: Some(70), ..requested });
     let said = viewed(&run, gives).against[0].costs;
     assert_eq!(said.overlay_bytes, Some([70, 0]));
     assert!(said.framing_ratio.unwrap() < framing);
@@ -160,7 +161,7 @@ fn one_class_against_another_says_what_framing_explains_and_what_the_rest_costs(
 #[test]
 fn nothing_is_said_of_one_repetition_or_of_classes_without_hosts_in_common() {
     let mut run = run(1);
-    run.against = Some(NetAgainstAsked {
+    run.against = Some(NetClassComparison {
         class: class("other/pod-pod"),
         base: class("other/host-host"),
         overlay_bytes: Some(50),
@@ -169,7 +170,7 @@ fn nothing_is_said_of_one_repetition_or_of_classes_without_hosts_in_common() {
     let ratio = figures(&once, "other/pod-pod").to_host.unwrap();
     assert_eq!((ratio.verdict, ratio.ratio.low), (NetRatioVerdict::Untold, None));
     assert!(once.against[0].said.contains("no interval, and nothing can be said"), "{}", once.against[0].said);
-    run.against = Some(NetAgainstAsked {
+    run.against = Some(NetClassComparison {
         class: class("other/pod-pod/second"),
         base: class("other/pod-pod"),
         overlay_bytes: None,
@@ -211,9 +212,9 @@ fn a_pair_that_failed_costs_itself_where_others_say_more_without_it() {
         let repetitions_of = |word: &str| figures(&view, word).to_host.unwrap().repetitions;
         let found = (repetitions_of("other/pod-pod"), repetitions_of("other/pod-host"));
         assert_eq!(found, (of_pods, of_others), "{word} {repetitions:?}");
-        let of = figures(&view, word);
-        assert_eq!(of.reasons, ["it was refused"], "{word}");
-        assert_eq!(of.failed, u32::from(repetitions.start == 1), "{word}");
+        let class_figures = figures(&view, word);
+        assert_eq!(class_figures.reasons, ["it was refused"], "{word}");
+        assert_eq!(class_figures.failed, u32::from(repetitions.start == 1), "{word}");
         let warned = view.warnings.iter().any(|warning| warning.contains("it was refused"));
         assert!(warned, "{word}: {:?}", view.warnings);
     }
@@ -231,12 +232,12 @@ fn hosts_that_differ_are_no_difference_of_classes() {
         visit.pairs[0].received_bytes.iter_mut().for_each(|bytes| *bytes /= 2);
     }
     let view = view(&run, &visits);
-    let of = figures(&view, "other/pod-pod");
-    let rates = [of, figures(&view, "other/host-host")].map(|of| of.per_s.unwrap().mean);
+    let class_figures = figures(&view, "other/pod-pod");
+    let rates = [class_figures, figures(&view, "other/host-host")].map(|of| of.per_s.unwrap().mean);
     assert!(rates[0] > 1.3 * rates[1], "{rates:?}");
-    let ratio = of.to_host.unwrap();
+    let ratio = class_figures.to_host.unwrap();
     assert!((ratio.ratio.mean - 1.0).abs() < 0.005, "{ratio:?}");
-    assert_eq!((of.to_host_over, figures(&view, "other/pod-host").to_host_over), (Some(1), Some(2)));
+    assert_eq!((class_figures.to_host_over, figures(&view, "other/pod-host").to_host_over), (Some(1), Some(2)));
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn what_is_around_packets_is_of_both_classes_where_both_go_to_pods_and_nothing_o
     let mut run = run(2);
     let mut costs = |compared: [&str; 2], overlay_bytes: Option<u32>| {
         let [class, base] = compared.map(class);
-        run.against = Some(NetAgainstAsked { class, base, overlay_bytes });
+        run.against = Some(NetClassComparison { class, base, overlay_bytes });
         viewed(&run, |_, _| 1.0).against[0].costs
     };
     for (compared, said, around) in [
@@ -268,7 +269,7 @@ fn what_is_around_packets_is_of_both_classes_where_both_go_to_pods_and_nothing_o
         place.service = place.service.take().map(|_| "[fd00::7]:5301".to_owned());
     }
     let [class, base] = ["other/pod-pod/service", "other/pod-pod"].map(class);
-    run.against = Some(NetAgainstAsked { class, base, overlay_bytes: Some(50) });
+    run.against = Some(NetClassComparison { class, base, overlay_bytes: Some(50) });
     let costs = viewed(&run, |_, _| 1.0).against[0].costs;
     assert!((costs.framing_ratio.unwrap() - 1_538.0 / 1_558.0).abs() < 1e-9, "{costs:?}");
 }
@@ -277,12 +278,12 @@ fn what_is_around_packets_is_of_both_classes_where_both_go_to_pods_and_nothing_o
 fn each_number_of_streams_is_a_comparison_more() {
     let mut run = run(3);
     let compared = ["other/pod-pod", "other/host-host"].map(class);
-    run.against = Some(NetAgainstAsked { class: compared[0], base: compared[1], overlay_bytes: None });
-    let of = |class: NetClass, repetition: u32| {
+    run.against = Some(NetClassComparison { class: compared[0], base: compared[1], overlay_bytes: None });
+    let rate_at = |class: NetClass, repetition: u32| {
         let part = if class == compared[0] { [0.90, 0.95, 0.93][repetition as usize % 3] } else { 1.0 };
         part * weather(repetition)
     };
-    let visits = visits(&run, of);
+    let visits = visits(&run, rate_at);
     assert_eq!(view(&run, &visits).against[0].ratio.unwrap().verdict, NetRatioVerdict::Less);
     run.load.streams = vec![1, 2, 4, 8, 16, 32, 64, 128];
     let view = view(&run, &visits);
@@ -295,8 +296,8 @@ fn healthy_classes_are_rarely_called() {
     // Classes that are alike; each pair scatters in each visit.
     let mut called = 0;
     for seed in 0..40 {
-        let mut dice = Dice::new(seed, 5);
-        let view = viewed(&run(3), |_, _| (0.05 * dice.normal()).exp());
+        let mut rng = SeededRng::new(seed, 5);
+        let view = viewed(&run(3), |_, _| (0.05 * rng.normal()).exp());
         let is_called = |of: &NetClassFigures| of.to_host.is_some_and(|ratio| ratio.verdict != NetRatioVerdict::Untold);
         called += u32::from(view.classes.iter().any(is_called));
     }

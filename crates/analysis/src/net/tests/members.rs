@@ -1,11 +1,11 @@
 //! Members of bonds: what is said of bytes that are known.
 
 use linerate_record::machine::{MachineBond, MachineNic};
-use linerate_record::net::{NetAim, NetHalved, NetMember, NetMemberState, NetUnaimed};
+use linerate_record::net::{NetHalved, NetMember, NetMemberState, NetNoPrediction, NetPredictedMembers};
 
 use super::world::{self, LinkWorld};
 use super::*;
-use crate::net::halving::{NetHalving, strayed};
+use crate::net::stray_search::{StraySearch, strayed};
 use crate::net::view::{NetArrival, NetPairMembers};
 
 /// By which member each stream left, and on which one it arrived.
@@ -44,7 +44,7 @@ fn visited(left: &[Vec<u32>], carried: &[Vec<(usize, usize)>], change: fn(&mut N
     let visit = |(number, (left, carried)): (usize, (&Vec<u32>, &Carried))| {
         let streams = left.len() as u32;
         let mut pair = world::pair(0, 1, streams, vec![1_000_000 * u64::from(streams); 20]);
-        pair.aim = Some(NetAim {
+        pair.aim = Some(NetPredictedMembers {
             bond: "bond0".to_owned(),
             mode: "802.3ad".to_owned(),
             policy: Some("layer3+4".to_owned()),
@@ -151,18 +151,18 @@ fn streams_of_which_none_strayed_alone_are_a_possible_claim_and_others_a_likely_
 #[test]
 fn strays_of_a_bond_are_found_by_halves_of_its_streams() {
     for (streams, strays) in [(8_u32, vec![5_u32]), (16, vec![0, 15]), (256, vec![200])] {
-        let measured = |asked: std::ops::Range<u32>| {
+        let measured = |requested: std::ops::Range<u32>| {
             let at = |stream: u32| usize::from(strays.contains(&stream));
-            let carried: Carried = asked.clone().map(|stream| (at(stream), 0)).collect();
-            let (run, visits) = visited(&[vec![0; asked.len()]], &[carried], |_| ());
+            let carried: Carried = requested.clone().map(|stream| (at(stream), 0)).collect();
+            let (run, visits) = visited(&[vec![0; requested.len()]], &[carried], |_| ());
             (strayed(&run, &visits[0], (0, 1)), run, visits)
         };
         let (first, run, mut visits) = measured(0..streams);
         let first = first.unwrap();
         assert_eq!((first.streams, first.by.as_str()), (strays.len() as u32, "a1"));
-        let mut halving = NetHalving::of(streams, &first);
-        while let Some(asked) = halving.wants() {
-            halving.take(measured(asked).0.as_ref());
+        let mut halving = StraySearch::new(streams, &first);
+        while let Some(requested) = halving.wants() {
+            halving.take(measured(requested).0.as_ref());
         }
         let pair = &mut visits[0].pairs[0];
         pair.halved = Some(halving.found(pair.aim.as_ref().unwrap()));
@@ -226,7 +226,7 @@ fn a_visit_in_which_members_came_or_went_is_left_out() {
             visit.machines[0].members[1].state = NetMemberState::Changed;
         }
         if visit.visit == 3 {
-            visit.machines[0].members[1].state = NetMemberState::Rests;
+            visit.machines[0].members[1].state = NetMemberState::Idle;
         }
     });
     let leaves = only(&view).leaves.as_ref().unwrap();
@@ -267,7 +267,7 @@ fn what_cannot_be_predicted_is_said_with_what_was_seen() {
     let (left, carried) = in_turn(8);
     let view = viewed_with(&left, &carried, |visit| {
         let aim = visit.pairs[0].aim.as_mut().unwrap();
-        (aim.streams, aim.aimed, aim.why) = (Vec::new(), None, Some(NetUnaimed::SocketHash));
+        (aim.streams, aim.aimed, aim.why) = (Vec::new(), None, Some(NetNoPrediction::SocketHash));
     });
     let leaves = only(&view).leaves.as_ref().unwrap();
     assert_eq!((leaves.strayed_share, leaves.alone_streams), (None, 0));

@@ -12,19 +12,19 @@ use crate::net::view::{NetFindingKind, NetLimitedBy, NetView};
 const REQUEST: NetOp = NetOp::Request { request_bytes: 1, answer_bytes: 1 };
 
 /// Four machines whose visits have this op, with what it counts in place of bytes.
-fn viewed(op: NetOp, asked_bytes_per_s: Option<f64>, change: impl Fn(&NetVisit, &NetPair) -> NetPair) -> NetView {
-    viewed_with((op, NetOffloads::default()), asked_bytes_per_s, change)
+fn viewed(op: NetOp, requested_bytes_per_s: Option<f64>, change: impl Fn(&NetVisit, &NetPair) -> NetPair) -> NetView {
+    viewed_with((op, NetOffloads::default()), requested_bytes_per_s, change)
 }
 
 fn viewed_with(
     (op, offloads): (NetOp, NetOffloads),
-    asked_bytes_per_s: Option<f64>,
+    requested_bytes_per_s: Option<f64>,
     change: impl Fn(&NetVisit, &NetPair) -> NetPair,
 ) -> NetView {
     let world = LinkWorld { rounds: 3, ..LinkWorld::healthy(4, 3) };
     let run = world::run(&world);
     let mut load = run.load.clone();
-    (load.op, load.offloads, load.max_bytes_per_s) = (op, offloads, asked_bytes_per_s);
+    (load.op, load.offloads, load.max_bytes_per_s) = (op, offloads, requested_bytes_per_s);
     let run = NetRun { load, ..run };
     let mut visits = world::visits(&world);
     for visit in &mut visits {
@@ -105,7 +105,7 @@ fn datagrams_that_are_lost_are_told_by_where() {
     let op = NetOp::Udp { datagram_bytes };
     // 10 s at 10 MB/s.
     let sent = 100_000;
-    let of = |received: u64, socket_drops: u64| {
+    let pair_with = |received: u64, socket_drops: u64| {
         move |_: &NetVisit, pair: &NetPair| NetPair {
             received_bytes: vec![received * u64::from(datagram_bytes) / 20; 20],
             datagrams: Some(NetDatagrams {
@@ -121,11 +121,11 @@ fn datagrams_that_are_lost_are_told_by_where() {
         }
     };
     for (received, socket_drops, limit) in [
-        (sent, 0, NetLimitedBy::AskedRate),
+        (sent, 0, NetLimitedBy::RequestedRate),
         (90_000, 0, NetLimitedBy::Losses),
         (90_000, 9_900, NetLimitedBy::SocketBuffer),
     ] {
-        let view = viewed(op, Some(10e6), of(received, socket_drops));
+        let view = viewed(op, Some(10e6), pair_with(received, socket_drops));
         let pair = view.compared().next().unwrap();
         let figures = pair.datagrams.unwrap();
         assert!((figures.sent_per_s - 10e6).abs() < 1.0 && figures.jitter_us == 5.0, "{figures:?}");
@@ -170,7 +170,7 @@ fn the_pair_that_loses_most_and_that_waits_longest_are_named_in_the_answer() {
 #[test]
 fn datagrams_at_once_are_told_by_the_mean_of_calls_and_kernels_that_refused_by_name() {
     let op = NetOp::Udp { datagram_bytes: 1_000 };
-    let of = |visit: &NetVisit, pair: &NetPair| {
+    let pair_with = |visit: &NetVisit, pair: &NetPair| {
         // The kernel of the second machine cuts nothing.
         let refused = (pair.from == 1).then_some(90);
         let calls = if pair.from == 1 { 10_000 } else { 250 };
@@ -182,32 +182,36 @@ fn datagrams_at_once_are_told_by_the_mean_of_calls_and_kernels_that_refused_by_n
             ..pair.clone()
         }
     };
-    let view = viewed_with((op, NetOffloads { gso: NetGso::On, ..NetOffloads::default() }), Some(1e6), of);
+    let view = viewed_with((op, NetOffloads { gso: NetGso::On, ..NetOffloads::default() }), Some(1e6), pair_with);
     for pair in view.compared() {
-        let of = pair.offloads.unwrap();
-        assert_eq!(of.datagrams_per_send, Some(if pair.from == 1 { 1.0 } else { 40.0 }), "{of:?}");
-        let per_read = of.datagrams_per_read.unwrap();
-        assert!((10.0..=30.0).contains(&per_read), "{of:?}");
-        assert_eq!((of.uncopied_sends, of.copied_share), (None, None));
+        let offload_figures = pair.offloads.unwrap();
+        assert_eq!(
+            offload_figures.datagrams_per_send,
+            Some(if pair.from == 1 { 1.0 } else { 40.0 }),
+            "{offload_figures:?}"
+        );
+        let per_read = offload_figures.datagrams_per_read.unwrap();
+        assert!((10.0..=30.0).contains(&per_read), "{offload_figures:?}");
+        assert_eq!((offload_figures.uncopied_sends, offload_figures.copied_share), (None, None));
     }
     let said: Vec<&String> = view.remarks.iter().filter(|remark| remark.contains("UDP_SEGMENT")).collect();
     assert!(said.len() == 1 && said[0].contains("the kernel of n2 does not cut"), "{:?}", view.remarks);
     assert!(said[0].contains("EMSGSIZE") && !view.remarks.iter().any(|remark| remark.contains("UDP_GRO")));
-    let single = viewed(op, Some(1e6), |visit, pair| NetPair { gso: None, gro: None, ..of(visit, pair) });
+    let single = viewed(op, Some(1e6), |visit, pair| NetPair { gso: None, gro: None, ..pair_with(visit, pair) });
     assert!(single.compared().all(|pair| pair.offloads.is_none()) && single.remarks.is_empty(), "{:?}", single.remarks);
 }
 
 #[test]
 fn what_was_sent_without_a_copy_and_copied_is_a_finding_from_half_of_it_on() {
     let uncopied = NetOffloads { zerocopy: true, ..NetOffloads::default() };
-    let of = |copied, unkept| {
+    let viewed_zerocopy = |copied, unkept| {
         viewed_with((NetOp::Stream, uncopied), None, |_, pair| NetPair {
             zerocopy: Some(NetZeroCopy { sends: 120, unkept, noted: 100 - unkept, copied, refused: None }),
             ..pair.clone()
         })
     };
     for (copied, unkept, share, is_found) in [(0, 0, 0.0, false), (49, 0, 0.49, false), (100, 0, 1.0, true)] {
-        let view = of(copied, unkept);
+        let view = viewed_zerocopy(copied, unkept);
         let figures = view.compared().next().unwrap().offloads.unwrap();
         assert_eq!(figures.copied_share, Some(share));
         assert!(figures.uncopied_sends.is_some_and(|sends| sends >= 120), "{figures:?}");
@@ -215,7 +219,7 @@ fn what_was_sent_without_a_copy_and_copied_is_a_finding_from_half_of_it_on() {
         assert_eq!(found.len(), usize::from(is_found), "{share}: {found:?}");
         assert!(found.iter().all(|of| of.evidence.contains("100 %") && of.claim.contains("12 pairs")), "{found:?}");
     }
-    let view = of(0, 60);
+    let view = viewed_zerocopy(0, 60);
     let said: Vec<&String> = view.remarks.iter().filter(|remark| remark.contains("optmem_max")).collect();
     assert!(said.len() == 1 && said[0].contains("50.0 %") && said[0].contains("n1, n2, n3, n4"), "{:?}", view.remarks);
 }

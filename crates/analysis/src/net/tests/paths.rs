@@ -1,7 +1,7 @@
 //! How long packets may be: what is named where they are lost.
 
 use linerate_record::finding::Severity;
-use linerate_record::net::{NetIcmpSaid, NetOp, NetPair, NetProbeSize, NetProbed, NetRun};
+use linerate_record::net::{NetIcmpReply, NetOp, NetPair, NetProbeSize, NetProbed, NetRun};
 
 use super::world::{self, LinkWorld};
 use crate::net::view;
@@ -17,12 +17,12 @@ fn probed(interface_bytes: u32, carried: u32, taken_bytes: u32) -> NetProbed {
         vec![size(576, 1), size(carried, 2), size(carried + 1, 0), size(interface_bytes, 0)]
     };
     let icmp = (taken_bytes < interface_bytes)
-        .then(|| NetIcmpSaid { mtu_bytes: taken_bytes, by: "10.9.9.9".parse().unwrap() });
+        .then(|| NetIcmpReply { mtu_bytes: taken_bytes, by: "10.9.9.9".parse().unwrap() });
     NetProbed { interface_bytes, taken_bytes: Some(taken_bytes), icmp, sizes }
 }
 
 /// So many machines with interfaces of 9000 bytes, all of whose pairs find this, by their senders and receivers.
-fn viewed(nodes: u32, of: impl Fn(u32, u32) -> NetProbed) -> NetView {
+fn viewed(nodes: u32, probe_pair: impl Fn(u32, u32) -> NetProbed) -> NetView {
     let world = LinkWorld { streams: vec![1], ..LinkWorld::healthy(nodes, 5) };
     let run = world::run(&world);
     let mut load = run.load.clone();
@@ -30,7 +30,7 @@ fn viewed(nodes: u32, of: impl Fn(u32, u32) -> NetProbed) -> NetView {
     let run = NetRun { load, ..run };
     let mut visits = world::visits(&world);
     for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs) {
-        let probed = vec![of(pair.from, pair.to)];
+        let probed = vec![probe_pair(pair.from, pair.to)];
         *pair = NetPair { from: pair.from, to: pair.to, probed, ..NetPair::default() };
     }
     assert_eq!(run.checked(visits.clone()).map(|visits| visits.len()), Ok(visits.len()));
@@ -143,11 +143,12 @@ fn of_interfaces_that_differ_the_fewer_are_named() {
 #[test]
 fn where_nothing_comes_or_the_time_is_short_no_mtu_is_made_up() {
     let size = |bytes, sent| NetProbeSize { bytes, sent, received: 0, refused: 0 };
-    let of = |sizes: Vec<NetProbeSize>| NetProbed { sizes, ..whole(0, 1) };
-    let view = viewed(3, |from, to| if to == 0 { of(vec![size(576, 6), size(9_000, 3)]) } else { whole(from, to) });
+    let probed_sizes = |sizes: Vec<NetProbeSize>| NetProbed { sizes, ..whole(0, 1) };
+    let view =
+        viewed(3, |from, to| if to == 0 { probed_sizes(vec![size(576, 6), size(9_000, 3)]) } else { whole(from, to) });
     let finding = only(&view, NetFindingKind::NoProbes);
     assert!(finding.claim.contains("no probe came on 2 of 6 pairs: n2 → n1, n3 → n1"), "{}", finding.claim);
-    let view = viewed(3, |from, to| if to == 0 { of(vec![size(9_000, 3)]) } else { whole(from, to) });
+    let view = viewed(3, |from, to| if to == 0 { probed_sizes(vec![size(9_000, 3)]) } else { whole(from, to) });
     assert_eq!(view.findings, []);
     assert!(view.warnings[0].contains("too short to find the largest packet of 2 pairs"), "{:?}", view.warnings);
 }

@@ -1,10 +1,10 @@
 //! Searches for the number of streams, over links whose curve is known.
 
 use linerate_record::net::{NetPair, NetRun, NetVisit};
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 
 use super::world::{self, LinkWorld};
-use crate::net::view::{NetEnoughOutcome, NetSearchEnd, NetView};
+use crate::net::view::{NetSaturationOutcome, NetSearchEnd, NetView};
 use crate::net::{rounds, searched_on, turns, view};
 
 /// A fleet whose pairs get so much of the usual with a number of streams.
@@ -26,20 +26,20 @@ impl Searched<'_> {
     /// The numbers that a search measures, and what it says.
     fn ended(&self, seed: u64) -> (Vec<u32>, NetView) {
         let world = LinkWorld { streams: vec![1, 2], visits: self.visits, ..LinkWorld::healthy(5, seed) };
-        let (mut run, mut all, mut dice) = (world::run(&world), Vec::new(), Dice::new(seed, 5));
+        let (mut run, mut all, mut rng) = (world::run(&world), Vec::new(), SeededRng::new(seed, 5));
         run.load.is_searched = true;
         let (mut streams, pairs) = (vec![1, 2], rounds(world.nodes, world.way));
         for step in 0.. {
             let of_step = turns(pairs.len(), &streams, self.visits, seed + u64::from(step));
             for mut turn in of_step {
                 turn.repetition += step * self.visits;
-                let rate = |dice: &mut Dice| {
-                    let scattered = (self.scatter * dice.normal()).exp() * self.drift.powi(step as i32);
+                let rate = |rng: &mut SeededRng| {
+                    let scattered = (self.scatter * rng.normal()).exp() * self.drift.powi(step as i32);
                     world::USUAL * (self.curve)(f64::from(turn.streams)) * scattered
                 };
                 let number = all.len() as u32 + 1;
                 let of_round = pairs[turn.round as usize].iter().enumerate().map(|(place, &(from, to))| {
-                    let bytes = (rate(&mut dice) / 2.0) as u64;
+                    let bytes = (rate(&mut rng) / 2.0) as u64;
                     let error = (self.lost)(number, turn.streams, place).then(|| "lost".to_owned());
                     NetPair { error, ..world::pair(from, to, turn.streams, vec![bytes; 20]) }
                 });
@@ -55,7 +55,7 @@ impl Searched<'_> {
     }
 }
 
-fn found(of: &NetView) -> (NetEnoughOutcome, Option<u32>) {
+fn found(of: &NetView) -> (NetSaturationOutcome, Option<u32>) {
     (of.enough.outcome, of.enough.streams)
 }
 
@@ -63,10 +63,10 @@ fn found(of: &NetView) -> (NetEnoughOutcome, Option<u32>) {
 fn a_search_ends_two_steps_behind_the_number_from_which_on_more_give_no_more() {
     let all = [1_u32, 2, 4, 8, 16, 32, 64, 128, 256];
     for (most, last, enough) in [(1.0, 4, 1), (4.0, 16, 4), (6.0, 32, 8), (100.0, 256, 128)] {
-        let of = Searched { curve: &|n| n.min(most), ..STEADY };
-        let (numbers, view) = of.ended(3);
+        let searched = Searched { curve: &|n| n.min(most), ..STEADY };
+        let (numbers, view) = searched.ended(3);
         assert_eq!(numbers, all[..=all.iter().position(|n| *n == last).unwrap()], "{most}");
-        assert_eq!(found(&view), (NetEnoughOutcome::Found, Some(enough)), "{most}: {:?}", view.enough);
+        assert_eq!(found(&view), (NetSaturationOutcome::Found, Some(enough)), "{most}: {:?}", view.enough);
         let ended = if last == 256 { NetSearchEnd::MostStreams } else { NetSearchEnd::NoMore };
         assert_eq!(view.search_ended, Some(ended), "{most}");
         assert!(view.compared_streams == Some(enough) && view.enough_of_pairs.len() == 20, "{most}");
@@ -74,19 +74,19 @@ fn a_search_ends_two_steps_behind_the_number_from_which_on_more_give_no_more() {
         assert!(too_small.count() <= 2, "{most}: {:?}", view.enough_of_pairs);
     }
     let (numbers, view) = Searched { curve: &|n| n, ..STEADY }.ended(4);
-    assert_eq!((numbers.last(), found(&view)), (Some(&256), (NetEnoughOutcome::StillRising, None)));
+    assert_eq!((numbers.last(), found(&view)), (Some(&256), (NetSaturationOutcome::StillRising, None)));
     // Little by little, and on a plateau from which more streams give more after all.
     let (numbers, view) = Searched { curve: &|n| n.powf(0.07), scatter: 0.005, ..STEADY }.ended(5);
     assert!(numbers.last() == Some(&256) && view.enough.streams.is_none_or(|found| found >= 64), "{:?}", view.enough);
     let (numbers, view) = Searched { curve: &|n| n.clamp(2.0, 16.0), ..STEADY }.ended(6);
-    assert_eq!((numbers.last(), found(&view)), (Some(&64), (NetEnoughOutcome::Found, Some(16))));
+    assert_eq!((numbers.last(), found(&view)), (Some(&64), (NetSaturationOutcome::Found, Some(16))));
 }
 
 #[test]
 fn what_links_lose_from_step_to_step_is_not_taken_for_what_streams_give() {
     for drift in [0.6, 1.5] {
         let (numbers, view) = Searched { curve: &|n| n.min(4.0), drift, ..STEADY }.ended(5);
-        assert_eq!((numbers.last(), found(&view)), (Some(&16), (NetEnoughOutcome::Found, Some(4))), "{drift}");
+        assert_eq!((numbers.last(), found(&view)), (Some(&16), (NetSaturationOutcome::Found, Some(4))), "{drift}");
         assert_eq!((view.enough.perhaps_from, view.compared_streams), (Some(4), Some(4)), "{drift}");
         let others = view.enough_of_pairs.iter().filter(|of| of.enough.streams.is_some_and(|found| found < 4));
         assert_eq!(others.count(), 0, "{drift}: {:?}", view.enough_of_pairs);
@@ -101,7 +101,7 @@ fn where_visits_scatter_a_search_seldom_claims_a_number_that_is_too_small() {
         let mut claims = 0;
         for seed in 0..60 {
             let (numbers, view) = Searched { curve: &rising, scatter, ..STEADY }.ended(seed);
-            claims += u32::from(view.enough.outcome == NetEnoughOutcome::Found && numbers.last() < Some(&256));
+            claims += u32::from(view.enough.outcome == NetSaturationOutcome::Found && numbers.last() < Some(&256));
         }
         assert!(claims <= most, "{gain} {scatter}: {claims} of 60 searches claim a number");
     }
@@ -113,10 +113,15 @@ fn where_visits_scatter_a_search_seldom_claims_a_number_that_is_too_small() {
 fn visits_that_are_lost_cost_their_own_and_a_number_without_figures_ends_the_search() {
     let lost = |number: u32, _: u32, place: usize| number % 7 == 3 && place == 0;
     let (numbers, view) = Searched { curve: &|n| n.min(4.0), drift: 0.8, lost: &lost, ..STEADY }.ended(7);
-    assert_eq!((numbers.last(), found(&view)), (Some(&16), (NetEnoughOutcome::Found, Some(4))), "{:?}", view.enough);
+    assert_eq!(
+        (numbers.last(), found(&view)),
+        (Some(&16), (NetSaturationOutcome::Found, Some(4))),
+        "{:?}",
+        view.enough
+    );
     let (numbers, view) = Searched { curve: &|n| n, lost: &|_, streams, _| streams == 8, ..STEADY }.ended(8);
     assert_eq!((&numbers[..], view.search_ended), (&[1, 2, 4, 8][..], Some(NetSearchEnd::NoFigures)));
-    assert_eq!(found(&view), (NetEnoughOutcome::StillRising, None), "of what has figures");
+    assert_eq!(found(&view), (NetSaturationOutcome::StillRising, None), "of what has figures");
 }
 
 #[test]
@@ -131,10 +136,10 @@ fn a_search_that_meets_what_is_allowed_or_that_is_cut_short_says_so() {
         run.load.max_bytes_per_s = Some(allowed * world::USUAL);
         assert_eq!(ended(&run, &visits), Some(expected), "{allowed}");
     }
-    run.asked_visits = Some(visits.len() as u32 + 1);
+    run.requested_visits = Some(visits.len() as u32 + 1);
     assert_eq!(ended(&run, &visits), Some(NetSearchEnd::CutShort));
     // It would go on.
-    (run.asked_visits, run.load.streams) = (None, vec![1, 2]);
+    (run.requested_visits, run.load.streams) = (None, vec![1, 2]);
     let of_one_step: Vec<NetVisit> = visits.into_iter().filter(|visit| visit.streams < 4).collect();
     assert_eq!(ended(&run, &of_one_step), Some(NetSearchEnd::CutShort));
 }

@@ -2,16 +2,15 @@
 
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::net::{
-    NET_SCHEMA, NetLoad, NetMachine, NetNode, NetOffloads, NetOp, NetPair, NetRun, NetSent, NetThrough, NetVisit,
-    NetWay,
+    NET_SCHEMA, NetLoad, NetMachine, NetNode, NetOffloads, NetOp, NetPair, NetRoute, NetRun, NetSent, NetVisit, NetWay,
 };
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 
-use crate::net::{NetTurn, rounds, sampled, turns};
+use crate::net::{NetVisitPlan, rounds, sampled, turns};
 
 /// Something that is slow by a factor.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Plant {
+pub(super) enum InjectedSlowness {
     Sender(u32, f64),
     Receiver(u32, f64),
     Pair(u32, u32, f64),
@@ -34,7 +33,7 @@ pub(super) struct LinkWorld {
     pub(super) streams: Vec<u32>,
     /// What machines, pairs and visits of a pair scatter by.
     pub(super) scatter: [f64; 3],
-    pub(super) plants: Vec<Plant>,
+    pub(super) plants: Vec<InjectedSlowness>,
     pub(super) seed: u64,
 }
 
@@ -52,7 +51,7 @@ impl LinkWorld {
         }
     }
 
-    pub(super) fn with(self, plants: &[Plant]) -> LinkWorld {
+    pub(super) fn with(self, plants: &[InjectedSlowness]) -> LinkWorld {
         LinkWorld { plants: plants.to_vec(), ..self }
     }
 }
@@ -98,7 +97,7 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
             sampled_of_rounds: None,
             members: None,
         },
-        asked_visits: None,
+        requested_visits: None,
         nodes: (0..world.nodes).map(node).collect(),
         against: None,
         stated_oversubscription: None,
@@ -108,57 +107,57 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
 }
 
 /// What every pair can do, by sender and receiver.
-fn truth(world: &LinkWorld, dice: &mut Dice) -> Vec<Vec<f64>> {
+fn truth(world: &LinkWorld, rng: &mut SeededRng) -> Vec<Vec<f64>> {
     let nodes = world.nodes as usize;
     let [of_node, of_pair, _] = world.scatter;
-    let sends: Vec<f64> = (0..nodes).map(|_| (of_node * dice.normal()).exp()).collect();
-    let receives: Vec<f64> = (0..nodes).map(|_| (of_node * dice.normal()).exp()).collect();
-    let pair = |from: usize, to: usize, dice: &mut Dice| {
-        let mut rate = USUAL * sends[from] * receives[to] * (of_pair * dice.normal()).exp();
+    let sends: Vec<f64> = (0..nodes).map(|_| (of_node * rng.normal()).exp()).collect();
+    let receives: Vec<f64> = (0..nodes).map(|_| (of_node * rng.normal()).exp()).collect();
+    let pair = |from: usize, to: usize, rng: &mut SeededRng| {
+        let mut rate = USUAL * sends[from] * receives[to] * (of_pair * rng.normal()).exp();
         for plant in &world.plants {
             match *plant {
-                Plant::Sender(node, factor) if node as usize == from => rate *= factor,
-                Plant::Receiver(node, factor) if node as usize == to => rate *= factor,
-                Plant::Pair(a, b, factor) if (a as usize, b as usize) == (from, to) => rate *= factor,
+                InjectedSlowness::Sender(node, factor) if node as usize == from => rate *= factor,
+                InjectedSlowness::Receiver(node, factor) if node as usize == to => rate *= factor,
+                InjectedSlowness::Pair(a, b, factor) if (a as usize, b as usize) == (from, to) => rate *= factor,
                 _ => {}
             }
         }
         rate
     };
-    (0..nodes).map(|from| (0..nodes).map(|to| pair(from, to, dice)).collect()).collect()
+    (0..nodes).map(|from| (0..nodes).map(|to| pair(from, to, rng)).collect()).collect()
 }
 
 /// Intervals of a visit, neighbours correlated.
-fn intervals(rate: f64, dice: &mut Dice) -> Vec<u64> {
-    let mut x = dice.normal();
+fn intervals(rate: f64, rng: &mut SeededRng) -> Vec<u64> {
+    let mut x = rng.normal();
     let mut one = || {
-        x = 0.5 * x + 0.87 * dice.normal();
+        x = 0.5 * x + 0.87 * rng.normal();
         (0.5 * rate * (0.01 * x).exp()) as u64
     };
     (0..INTERVALS).map(|_| one()).collect()
 }
 
 pub(super) fn visits(world: &LinkWorld) -> Vec<NetVisit> {
-    let mut dice = Dice::new(world.seed, 77);
-    let truth = truth(world, &mut dice);
+    let mut rng = SeededRng::new(world.seed, 77);
+    let truth = truth(world, &mut rng);
     let all = sampled(&rounds(world.nodes, world.way), world.rounds, world.seed);
     let order = turns(all.len(), &world.streams, world.visits, world.seed);
-    let visit = |(number, turn): (u32, &NetTurn)| {
+    let visit = |(number, turn): (u32, &NetVisitPlan)| {
         let slow = world.plants.iter().filter_map(|plant| match plant {
-            Plant::Visit(visit, factor) if *visit == number => Some(*factor),
+            InjectedSlowness::Visit(visit, factor) if *visit == number => Some(*factor),
             _ => None,
         });
         let of_visit: f64 = slow.product();
         let pairs = all[turn.round as usize].iter().map(|&(from, to)| {
-            let scattered = (world.scatter[2] * dice.normal()).exp();
-            let of_time = |plant: &Plant| match *plant {
-                Plant::NowAndThen(share, factor) if dice.happens(share) => factor,
-                Plant::Until(node, last, factor) if number <= last && [from, to].contains(&node) => factor,
+            let scattered = (world.scatter[2] * rng.normal()).exp();
+            let of_time = |plant: &InjectedSlowness| match *plant {
+                InjectedSlowness::NowAndThen(share, factor) if rng.happens(share) => factor,
+                InjectedSlowness::Until(node, last, factor) if number <= last && [from, to].contains(&node) => factor,
                 _ => 1.0,
             };
             let of_time: f64 = world.plants.iter().map(of_time).product();
             let rate = truth[from as usize][to as usize] * scattered * of_visit * of_time;
-            pair(from, to, turn.streams, intervals(rate, &mut dice))
+            pair(from, to, turn.streams, intervals(rate, &mut rng))
         });
         let pairs = pairs.collect();
         NetVisit { machines: (0..world.nodes).map(machine).collect(), ..of_turn(number, turn, pairs) }
@@ -167,14 +166,14 @@ pub(super) fn visits(world: &LinkWorld) -> Vec<NetVisit> {
 }
 
 /// The visit that is due in a turn, without readings of machines.
-pub(super) fn of_turn(number: u32, turn: &NetTurn, pairs: Vec<NetPair>) -> NetVisit {
+pub(super) fn of_turn(number: u32, turn: &NetVisitPlan, pairs: Vec<NetPair>) -> NetVisit {
     NetVisit {
         visit: number,
         repetition: turn.repetition,
         round: turn.round,
         streams: turn.streams,
         member: None,
-        through: NetThrough::Direct,
+        through: NetRoute::Direct,
         at_ms: 12_000 * u64::from(number),
         pairs,
         machines: Vec::new(),

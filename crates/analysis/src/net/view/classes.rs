@@ -1,6 +1,6 @@
 //! What classes of pairs give, and one of them against another.
 
-use linerate_record::net::{NetAgainstAsked, NetClass};
+use linerate_record::net::{NetClass, NetClassComparison};
 use serde::{Deserialize, Serialize};
 
 use super::NetInterval;
@@ -75,7 +75,8 @@ pub enum NetRatioVerdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetAgainst {
     /// What was asked.
-    pub asked: NetAgainstAsked,
+    #[serde(rename = "asked")]
+    pub requested: NetClassComparison,
     /// Streams of each pair.
     pub streams: u32,
     /// The geometric mean of the ratios of all pairs of hosts that both have; absent where there is none.

@@ -12,7 +12,8 @@ pub enum NetLimitedBy {
     /// One member of a bond.
     BondMember,
     /// The rate that was asked for.
-    AskedRate,
+    #[serde(rename = "asked-rate")]
+    RequestedRate,
     /// A processor of the sender.
     SenderProcessor,
     /// A processor of the receiver.
@@ -38,7 +39,7 @@ impl NetLimitedBy {
         match self {
             NetLimitedBy::Link => "the link",
             NetLimitedBy::BondMember => "one member of a bond",
-            NetLimitedBy::AskedRate => "the rate that was asked for",
+            NetLimitedBy::RequestedRate => "the rate that was asked for",
             NetLimitedBy::SenderProcessor => "the sender's processor",
             NetLimitedBy::ReceiverProcessor => "the receiver's processor",
             NetLimitedBy::ReceiveWindow => "the receiver's window",
@@ -56,7 +57,7 @@ impl NetLimitedBy {
         match self {
             NetLimitedBy::Link => "link",
             NetLimitedBy::BondMember => "bond-member",
-            NetLimitedBy::AskedRate => "asked-rate",
+            NetLimitedBy::RequestedRate => "asked-rate",
             NetLimitedBy::SenderProcessor => "sender-processor",
             NetLimitedBy::ReceiverProcessor => "receiver-processor",
             NetLimitedBy::ReceiveWindow => "receive-window",
@@ -72,7 +73,7 @@ impl NetLimitedBy {
     pub const ALL: [NetLimitedBy; 11] = [
         NetLimitedBy::Link,
         NetLimitedBy::BondMember,
-        NetLimitedBy::AskedRate,
+        NetLimitedBy::RequestedRate,
         NetLimitedBy::SenderProcessor,
         NetLimitedBy::ReceiverProcessor,
         NetLimitedBy::ReceiveWindow,

@@ -1,7 +1,7 @@
 //! What members of bonds carried, beside what was predicted.
 
 use linerate_record::lines::listed;
-use linerate_record::net::{NetStray, NetUnaimed};
+use linerate_record::net::{NetNoPrediction, NetStray};
 use linerate_record::plan::Spread;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct NetLeaves {
     pub policy: Option<String>,
     /// Why no source port chooses a member, or why it cannot be predicted which one a stream leaves by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<NetUnaimed>,
+    pub why: Option<NetNoPrediction>,
     /// Visits that are judged.
     pub visits: u32,
     /// Visits in which members came or went, or in which the machine sent to several: they are not judged.

@@ -7,9 +7,9 @@ use std::os::unix::fs::MetadataExt as _;
 use linerate_record::readings::{PORTS_MAX, PortRange};
 use rustix::net::AddressFamily;
 
-use super::dump::{SockDiag, open_here};
+use super::netlink_dump::{SockDiag, open_here};
 use super::request::{LISTENING, joined};
-use crate::root::{Pass, Root, note};
+use crate::root::{ReadPass, Root, note};
 use crate::setting::within_process;
 use crate::snapshot::{OBJECT_STORE, engine_pids, program};
 
@@ -53,7 +53,7 @@ pub(super) struct Spaces {
 }
 
 /// Finds them. Without processes, this process's own namespace is looked at where ports are named.
-pub(super) fn spaces(root: &Root, pids: &[u32], asked: &[PortRange], pass: &mut Pass) -> Spaces {
+pub(super) fn spaces(root: &Root, pids: &[u32], requested: &[PortRange], pass: &mut ReadPass) -> Spaces {
     let processes = processes(root, pids, pass);
     let mut by_space: BTreeMap<Option<u64>, Vec<&Process>> = BTreeMap::new();
     for process in &processes {
@@ -63,10 +63,10 @@ pub(super) fn spaces(root: &Root, pids: &[u32], asked: &[PortRange], pass: &mut 
         let reason = format!("the engine is in {} network namespaces: {SPACES_MAX} are read", by_space.len());
         note(pass, "proc", reason);
     }
-    let (mut opened, mut ports) = (Vec::new(), asked.to_vec());
+    let (mut opened, mut ports) = (Vec::new(), requested.to_vec());
     for (space, processes) in by_space.iter().take(SPACES_MAX) {
         let mut diagnosis = enter(*space, processes, pass);
-        if asked.is_empty() {
+        if requested.is_empty() {
             ports.extend(ports_of(root, processes, diagnosis.as_mut(), pass));
         }
         opened.extend(diagnosis);
@@ -88,7 +88,7 @@ pub(super) fn spaces(root: &Root, pids: &[u32], asked: &[PortRange], pass: &mut 
 }
 
 /// Opens a socket of netlink there.
-fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<SockDiag> {
+fn enter(space: Option<u64>, processes: &[&Process], pass: &mut ReadPass) -> Option<SockDiag> {
     let Some(first) = processes.first().filter(|_| space.is_some()) else {
         return open_here().map_err(|error| note(pass, "sock_diag", error.to_string())).ok();
     };
@@ -108,7 +108,7 @@ fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<
 
 /// The engine's processes: those that were named, and where none was, those found by their programs' names. On a
 /// machine with several nodes, each in a namespace of its own, only who asks knows which are of this one.
-fn processes(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<Process> {
+fn processes(root: &Root, pids: &[u32], pass: &mut ReadPass) -> Vec<Process> {
     // That of this thread, in which it opens sockets: it may be another than the process's.
     let own = network(root, OWN);
     let mut found = Vec::new();
@@ -144,7 +144,12 @@ fn bracketed(link: &std::path::Path, before: &str) -> Option<u64> {
 }
 
 /// The ports at which processes listen in their namespace; those of their programs where that is not to be seen.
-fn ports_of(root: &Root, processes: &[&Process], diagnosis: Option<&mut SockDiag>, pass: &mut Pass) -> Vec<PortRange> {
+fn ports_of(
+    root: &Root,
+    processes: &[&Process],
+    diagnosis: Option<&mut SockDiag>,
+    pass: &mut ReadPass,
+) -> Vec<PortRange> {
     let mut listening: BTreeMap<u32, u16> = BTreeMap::new();
     if let Some(diagnosis) = diagnosis {
         for family in [AddressFamily::INET, AddressFamily::INET6] {
@@ -206,7 +211,7 @@ mod tests {
         ] {
             process(folder.path(), pid, comm, net);
         }
-        let mut pass = Pass::default();
+        let mut pass = ReadPass::default();
         let root = Root::captured(folder.path());
         let mut reported = |pids: &[u32]| -> Vec<(u32, String, Option<u64>)> {
             let found = processes(&root, pids, &mut pass);
@@ -221,7 +226,7 @@ mod tests {
     #[test]
     fn ports_that_cannot_be_seen_are_those_of_the_program() {
         let one = |program: &str| Process { pid: 1, program: program.to_owned(), space: None };
-        let mut pass = Pass::default();
+        let mut pass = ReadPass::default();
         for (program, expected) in [
             ("minio", &[ports(9000, 9000)][..]),
             ("garage", &[ports(3900, 3901)]),

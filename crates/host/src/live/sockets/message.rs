@@ -56,7 +56,7 @@ pub(super) struct TcpSocket {
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told<'b> {
+pub(super) enum DumpMessage<'b> {
     Socket(TcpSocket),
     /// The end, with what [`crate::setting::netlink::acknowledged`] makes an error of.
     End(&'b [u8]),
@@ -71,7 +71,7 @@ pub(super) struct Message<'b> {
     pub(super) sequence: u32,
     /// Whether what is told changed meanwhile.
     pub(super) is_interrupted: bool,
-    pub(super) told: Told<'b>,
+    pub(super) reported: DumpMessage<'b>,
 }
 
 /// Tells each message of a datagram; gives whether its end is the end of one.
@@ -89,12 +89,12 @@ fn message(bytes: &[u8]) -> Option<(Message<'_>, &[u8])> {
     let short = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let (kind, flags) = (short(4)?, short(6)?);
     let content = bytes.get(HEADER_BYTES..length)?;
-    let told = match kind {
-        DONE | ERROR => Told::End(content),
-        BY_FAMILY => socket(content).map_or(Told::Other, Told::Socket),
-        _ => Told::Other,
+    let reported = match kind {
+        DONE | ERROR => DumpMessage::End(content),
+        BY_FAMILY => socket(content).map_or(DumpMessage::Other, DumpMessage::Socket),
+        _ => DumpMessage::Other,
     };
-    let message = Message { sequence: word(bytes, 8)?, is_interrupted: flags & INTERRUPTED != 0, told };
+    let message = Message { sequence: word(bytes, 8)?, is_interrupted: flags & INTERRUPTED != 0, reported };
     Some((message, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
 }
 
@@ -105,7 +105,7 @@ fn socket(content: &[u8]) -> Option<TcpSocket> {
     let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let address = |at: usize| address(fixed[0], fixed.get(at..at + 16)?);
     let info = attributes(&content[SOCKET_BYTES..]).find(|(kind, _)| *kind == INFO).map_or(&[][..], |(_, info)| info);
-    let narrow = |field: InfoField| u32::try_from(field.of(info)).unwrap_or_default();
+    let narrow = |field: InfoField| u32::try_from(field.read_from(info)).unwrap_or_default();
     Some(TcpSocket {
         // Two words, the low one first.
         cookie: u64::from(word(fixed, 48)?) << 32 | u64::from(word(fixed, 44)?),
@@ -114,16 +114,16 @@ fn socket(content: &[u8]) -> Option<TcpSocket> {
         local: (address(8)?, port(4)),
         remote: (address(24)?, port(6)),
         counted: Counted {
-            acknowledged_bytes: ACKNOWLEDGED.of(info),
-            received_bytes: RECEIVED.of(info),
-            busy_us: BUSY.of(info),
-            window_limited_us: WINDOW_LIMITED.of(info),
-            buffer_limited_us: BUFFER_LIMITED.of(info),
+            acknowledged_bytes: ACKNOWLEDGED.read_from(info),
+            received_bytes: RECEIVED.read_from(info),
+            busy_us: BUSY.read_from(info),
+            window_limited_us: WINDOW_LIMITED.read_from(info),
+            buffer_limited_us: BUFFER_LIMITED.read_from(info),
             data_segments: narrow(DATA_SEGMENTS),
             retransmitted: narrow(RETRANSMITTED),
         },
-        round_trip_us: ROUND_TRIP.of(info),
-        delivery_bytes_per_s: DELIVERY_RATE.of(info),
+        round_trip_us: ROUND_TRIP.read_from(info),
+        delivery_bytes_per_s: DELIVERY_RATE.read_from(info),
         info_bytes: info.len(),
     })
 }
@@ -163,19 +163,19 @@ mod tests {
         pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
     }
 
-    fn told(bytes: &[u8]) -> (Vec<TcpSocket>, usize, bool) {
+    fn parse_messages(bytes: &[u8]) -> (Vec<TcpSocket>, usize, bool) {
         let (mut sockets, mut ends) = (Vec::new(), 0);
-        let is_whole = messages(bytes, &mut |message| match message.told {
-            Told::Socket(socket) => sockets.push(socket),
-            Told::End(_) => ends += 1,
-            Told::Other => (),
+        let is_whole = messages(bytes, &mut |message| match message.reported {
+            DumpMessage::Socket(socket) => sockets.push(socket),
+            DumpMessage::End(_) => ends += 1,
+            DumpMessage::Other => (),
         });
         (sockets, ends, is_whole)
     }
 
     #[test]
     fn what_a_kernel_has_told_is_understood() {
-        let (sockets, ends, is_whole) = told(&captured());
+        let (sockets, ends, is_whole) = parse_messages(&captured());
         assert!(is_whole && ends == 2);
         let mut reported: Vec<(String, u16, u64, u64)> = sockets
             .iter()
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_cut_anywhere_is_not_whole_and_what_came_before_is_told() {
         let bytes = captured();
-        let (all, ..) = told(&bytes);
+        let (all, ..) = parse_messages(&bytes);
         // Where a message begins, and where it ends without what fills it up to a multiple of four.
         let mut ends = vec![(0, 0)];
         while ends[ends.len() - 1].1 < bytes.len() {
@@ -221,7 +221,7 @@ mod tests {
             ends.push((begin, begin + word(&bytes, begin).unwrap() as usize));
         }
         for length in 0..bytes.len() {
-            let (sockets, _, is_whole) = told(&bytes[..length]);
+            let (sockets, _, is_whole) = parse_messages(&bytes[..length]);
             assert!(all.starts_with(&sockets), "{length}");
             let expected = ends.iter().any(|(_, end)| (*end..=end.next_multiple_of(4)).contains(&length));
             assert_eq!(is_whole, expected, "{length}");
@@ -231,11 +231,11 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..1600) {
-            told(&bytes);
+            parse_messages(&bytes);
             let mut captured = captured();
             let end = (at + bytes.len()).min(captured.len());
             captured.splice(at..end, bytes);
-            told(&captured);
+            parse_messages(&captured);
         }
     }
 }

@@ -23,8 +23,8 @@ fn port(of: &TcpListener) -> PortRange {
 
 fn watch(ports: Vec<PortRange>) -> SocketWatch {
     // This process is the engine's, and no other is looked for.
-    let asked = SocketsAsked { ports, pids: vec![std::process::id()] };
-    let (watch, unreadable) = begin(&Root::live(), &asked);
+    let requested = SocketsRequest { ports, pids: vec![std::process::id()] };
+    let (watch, unreadable) = begin(&Root::live(), &requested);
     assert!(unreadable.iter().all(|one| one.path != "sock_diag"), "{unreadable:?}");
     watch
 }
@@ -42,7 +42,7 @@ fn sums(seen: &SocketsSeen, by: OpenedBy) -> &RemoteSums {
 }
 
 /// Looks until all that was sent is acknowledged, for at most ten seconds.
-fn look_until(watch: &mut SocketWatch, now_ms: &mut u64, is_done: impl Fn(&Sums) -> bool) {
+fn look_until(watch: &mut SocketWatch, now_ms: &mut u64, is_done: impl Fn(&SocketTotals) -> bool) {
     let begun = Instant::now();
     loop {
         *now_ms += 100;
@@ -63,7 +63,7 @@ fn the_kernel_tells_the_sockets_of_the_ports_that_are_asked_for_and_no_others() 
     let own = |of: &[usize]| of.iter().map(|at| port(&servers[*at])).collect::<Vec<_>>();
     let first = port(&servers[0]);
     let around = PortRange { first: first.first - 1, last: first.last + 1 };
-    for (case, asked, wanted) in [
+    for (case, requested, wanted) in [
         ("one", own(&[0]), &[0][..]),
         ("IPv6", own(&[1]), &[1]),
         ("both families, several", own(&[3, 1]), &[1, 3]),
@@ -71,7 +71,7 @@ fn the_kernel_tells_the_sockets_of_the_ports_that_are_asked_for_and_no_others() 
         ("every one", vec![PortRange { first: 1, last: u16::MAX }], &[0, 1, 2, 3]),
         ("none", vec![PortRange { first: 1, last: 1 }], &[]),
     ] {
-        let mut watch = watch(asked);
+        let mut watch = watch(requested);
         let before = watch.ports.clone();
         assert_eq!(look(&mut watch, 0).unreadable, [], "{case}");
         let seen = end(watch);
@@ -104,7 +104,7 @@ fn bytes_are_counted_exactly_at_both_ends() {
     let mut new = connected(&server);
     send(&mut old.0, &mut old.1, TO_SERVER);
     send(&mut new.1, &mut new.0, TO_CLIENT);
-    let sent = |sums: &Sums| sums.total(|of| of.sent_bytes) == (TO_SERVER + TO_CLIENT) as u64;
+    let sent = |sums: &SocketTotals| sums.total(|of| of.sent_bytes) == (TO_SERVER + TO_CLIENT) as u64;
     look_until(&mut watch, &mut now_ms, sent);
     // The end of a connection is no byte either.
     new.0.shutdown(std::net::Shutdown::Write).unwrap();
@@ -201,7 +201,7 @@ fn connections_that_come_and_go_are_never_counted_twice() {
 #[test]
 fn ports_of_a_process_are_those_at_which_it_listens() {
     let (v4, v6) = (listener("127.0.0.1:0"), listener("[::1]:0"));
-    let (watch, _) = begin(&Root::live(), &SocketsAsked { ports: vec![], pids: vec![std::process::id()] });
+    let (watch, _) = begin(&Root::live(), &SocketsRequest { ports: vec![], pids: vec![std::process::id()] });
     for wanted in [port(&v4).first, port(&v6).first] {
         let is_in = |range: &PortRange| (range.first..=range.last).contains(&wanted);
         assert!(watch.ports.iter().any(is_in), "{wanted}: {:?}", watch.ports);
@@ -210,16 +210,16 @@ fn ports_of_a_process_are_those_at_which_it_listens() {
 
 #[test]
 fn what_cannot_be_read_is_told_once_and_the_rest_goes_on() {
-    let (watch, unreadable) = begin(&Root::captured("/none"), &SocketsAsked::default());
+    let (watch, unreadable) = begin(&Root::captured("/none"), &SocketsRequest::default());
     assert_eq!((watch.spaces.len(), unreadable.len()), (0, 1));
-    let asked = SocketsAsked { ports: vec![PortRange { first: 1, last: 1 }], pids: vec![u32::MAX] };
-    let (mut watch, unreadable) = begin(&Root::live(), &asked);
+    let requested = SocketsRequest { ports: vec![PortRange { first: 1, last: 1 }], pids: vec![u32::MAX] };
+    let (mut watch, unreadable) = begin(&Root::live(), &requested);
     assert!(unreadable.iter().any(|one| one.path == format!("proc/{}", u32::MAX)), "{unreadable:?}");
     assert!(!watch.spaces.is_empty(), "the own network namespace is read");
     assert_eq!(look(&mut watch, 0).unreadable, []);
     assert_eq!(end(watch).looks, 1);
     let many = (1..200).map(|port| PortRange { first: 2 * port, last: 2 * port }).collect();
-    let (watch, unreadable) = begin(&Root::live(), &SocketsAsked { ports: many, pids: vec![std::process::id()] });
+    let (watch, unreadable) = begin(&Root::live(), &SocketsRequest { ports: many, pids: vec![std::process::id()] });
     assert_eq!(watch.ports.len(), linerate_record::readings::PORTS_MAX);
     assert!(unreadable.iter().any(|one| one.reason.contains("199 ranges of ports")), "{unreadable:?}");
     assert!(lacking(104).unwrap().contains("tcpi_bytes_acked (Linux 4.1), tcpi_bytes_received (Linux 4.1)"));
@@ -232,9 +232,9 @@ fn what_cannot_be_read_is_told_once_and_the_rest_goes_on() {
         (Err(io::Error::from_raw_os_error(1)), Some("not permitted")),
     ];
     for (ended, expected) in faults {
-        let told = fault(AddressFamily::INET, ended);
-        assert_eq!(told.is_some(), expected.is_some(), "{told:?}");
-        assert!(expected.is_none_or(|part| told.as_ref().unwrap().contains(part)), "{told:?}");
+        let reported = fault(AddressFamily::INET, ended);
+        assert_eq!(reported.is_some(), expected.is_some(), "{reported:?}");
+        assert!(expected.is_none_or(|part| reported.as_ref().unwrap().contains(part)), "{reported:?}");
     }
     assert_eq!(fault(AddressFamily::INET6, Err(io::Error::from_raw_os_error(2))), None, "a kernel without IPv6");
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use linerate_record::rollout::{FleetChanges, NodeStanding};
+use linerate_record::rollout::{FleetChanges, NodeState};
 use serde::Serialize;
 
 use super::drawn::{Blow, Ending, Moment, Prelude, Verb};
@@ -63,9 +63,11 @@ pub(super) struct Came {
     /// What the nodes were then.
     pub(super) were: Counts,
     /// What status told next and at last, with its exit codes.
-    pub(super) told: Vec<(Option<i32>, Counts)>,
+    #[serde(rename = "told")]
+    pub(super) reported: Vec<(Option<i32>, Counts)>,
     /// How often status was asked again, since something happened meanwhile.
-    pub(super) asked_again: u32,
+    #[serde(rename = "asked_again")]
+    pub(super) requested_again: u32,
     /// How the ending ended.
     pub(super) ending_code: Option<i32>,
     /// Whether every value of every node is as before.
@@ -215,7 +217,7 @@ impl Fleet {
 
     /// Asks how all stand, and holds it against what is so. What happens between both, such as a node that lapses, may
     /// make it untrue: then it is asked again.
-    fn told(&self, came: &mut Came) -> Result<(), Failed> {
+    fn reported(&self, came: &mut Came) -> Result<(), Failed> {
         let mut last = String::new();
         for number in 0..3 {
             let ended = self.done(Verb::Status)?;
@@ -225,8 +227,8 @@ impl Fleet {
             let mut faults = untrue(report, &values, &self.known, passed_ms);
             faults.extend(misfit(Verb::Status, &ended, values.len(), &self.known.truths(&values)));
             if faults.is_empty() {
-                came.told.push((ended.code, counts_said(report)));
-                came.asked_again += number;
+                came.reported.push((ended.code, counts_said(report)));
+                came.requested_again += number;
                 return Ok(());
             }
             last = faults.join("; ");
@@ -262,7 +264,7 @@ impl Fleet {
         if !wait_until(|| self.nodes.network().with_agents().is_subset(&frozen), ALONE_WITHIN) {
             return Err("agents are left while it fails".into());
         }
-        self.told(came)?;
+        self.reported(came)?;
         let is_healing = !healings.is_empty();
         for one in healings {
             thread::sleep(one.at.saturating_duration_since(Instant::now()));
@@ -272,7 +274,7 @@ impl Fleet {
             return Err("agents are left behind it".into());
         }
         if is_healing {
-            self.told(came)?;
+            self.reported(came)?;
         }
         self.remain(&held, "once everything went on")?;
         self.ended(moment, came)?;
@@ -298,7 +300,7 @@ impl Fleet {
             return Err(format!("{} is not so: {}", moment.verb.name(), faults.join("; ")).into());
         }
         let nodes = ended.report.iter().filter(|_| moment.verb != Verb::Status).flat_map(|report| &report.nodes);
-        let before = nodes.filter(|node| node.standing.is_some_and(NodeStanding::is_as_before));
+        let before = nodes.filter(|node| node.node_state.is_some_and(NodeState::is_as_before));
         Ok(before.filter_map(place).collect())
     }
 
@@ -331,7 +333,7 @@ impl Fleet {
         if !faults.is_empty() {
             return Err(format!("{} afterwards is not so: {}", verb.name(), faults.join("; ")).into());
         }
-        self.told(came)
+        self.reported(came)
     }
 
     /// Leaves all alone until each has taken back what was not confirmed, but for those whose watch was killed.
@@ -347,8 +349,8 @@ impl Fleet {
         let (mut longest_ms, mut waiting) = (0, Vec::new());
         for node in &nodes {
             let number = place(node).ok_or("a node")?;
-            if let Some(NodeStanding::Pending { left_ms, .. }) = node.standing {
-                let is_unwatched = node.told.as_ref().is_some_and(|told| told.is_watched == Some(false));
+            if let Some(NodeState::Pending { left_ms, .. }) = node.node_state {
+                let is_unwatched = node.reported.as_ref().is_some_and(|reported| reported.is_watched == Some(false));
                 // A watch whose time came while the disk was full has restored all, and could not write that down.
                 let is_unwritten = left_ms == 0 && full.contains(&number) && truths[number] == Truth::Before;
                 if is_unwatched && !unwatched.contains(&number) && !is_unwritten {
@@ -366,6 +368,6 @@ impl Fleet {
         if !waiting.is_empty() && !wait_until(is_back, LAPSED_WITHIN) {
             return Err(format!("of {waiting:?}, which waited, some did not lapse").into());
         }
-        self.told(came)
+        self.reported(came)
     }
 }

@@ -1,6 +1,6 @@
 //! What happens at a moment, all of it from one number.
 
-use linerate_worlds::Dice;
+use linerate_worlds::SeededRng;
 use serde::Serialize;
 
 /// A verb that is disturbed.
@@ -184,22 +184,22 @@ impl Blow {
 impl Moment {
     /// The moment of a number, for so many nodes.
     pub(super) fn draw(seed: u64, count: usize) -> Moment {
-        let mut dice = Dice::new(seed, 0x7011);
+        let mut rng = SeededRng::new(seed, 0x7011);
         let (verb, aim) = AIMS[(seed % AIMS.len() as u64) as usize];
         let blows = match BLOWS[(seed % BLOWS.len() as u64) as usize] {
             Some(blow) => vec![blow],
-            None => vec![any(&mut dice), any(&mut dice)],
+            None => vec![any(&mut rng), any(&mut rng)],
         };
-        let mut strikes: Vec<Strike> = blows.into_iter().map(|blow| strike(blow, verb, count, &mut dice)).collect();
+        let mut strikes: Vec<Strike> = blows.into_iter().map(|blow| strike(blow, verb, count, &mut rng)).collect();
         if let Some(second) = strikes.get_mut(1) {
-            second.after_ms = dice.between(0.0, 1_500.0) as u64;
+            second.after_ms = rng.between(0.0, 1_500.0) as u64;
         }
         let prelude = match verb {
             Verb::Apply => Prelude::Nothing,
             Verb::Confirm => Prelude::Applied,
-            Verb::Rollback if dice.happens(0.5) => Prelude::Applied,
+            Verb::Rollback if rng.happens(0.5) => Prelude::Applied,
             Verb::Rollback => Prelude::Confirmed,
-            Verb::Status => [Prelude::Nothing, Prelude::Applied, Prelude::Confirmed][below(&mut dice, 3)],
+            Verb::Status => [Prelude::Nothing, Prelude::Applied, Prelude::Confirmed][below(&mut rng, 3)],
         };
         // What was being confirmed lapses two minutes later.
         let (lapse, confirm) = match verb {
@@ -207,28 +207,28 @@ impl Moment {
             Verb::Confirm => (0.15, 0.45),
             Verb::Rollback | Verb::Status => (0.4, 0.1),
         };
-        let drawn = dice.unit();
+        let drawn = rng.unit();
         let ending = match drawn {
             _ if drawn < lapse => Ending::Lapse,
             _ if drawn < lapse + confirm => Ending::Confirm,
             _ => Ending::Rollback,
         };
-        let (which, share, node) = (dice.unit(), dice.unit(), below(&mut dice, count));
+        let (which, share, node) = (rng.unit(), rng.unit(), below(&mut rng, count));
         let is_gap = verb != Verb::Apply && strikes.iter().any(|strike| strike.blow == Blow::DisksFull);
-        let gap_bytes = is_gap.then(|| below(&mut dice, 200) as u64);
+        let gap_bytes = is_gap.then(|| below(&mut rng, 200) as u64);
         Moment { seed, verb, aim, prelude, strikes, ending, which, share, node, gap_bytes }
     }
 }
 
-fn strike(blow: Blow, verb: Verb, count: usize, dice: &mut Dice) -> Strike {
-    let victims = match dice.unit() {
+fn strike(blow: Blow, verb: Verb, count: usize, rng: &mut SeededRng) -> Strike {
+    let victims = match rng.unit() {
         _ if blow.is_of_the_coordinator() => 0,
         drawn if drawn < 0.5 => 1,
-        drawn if drawn < 0.85 => 2 + below(dice, 4),
+        drawn if drawn < 0.85 => 2 + below(rng, 4),
         _ => count,
     };
     let mut all: Vec<usize> = (0..count).collect();
-    let drawn = (0..victims.min(count)).map(|_| all.swap_remove(below(dice, all.len())));
+    let drawn = (0..victims.min(count)).map(|_| all.swap_remove(below(rng, all.len())));
     let mut nodes: Vec<usize> = drawn.collect();
     nodes.sort_unstable();
     let late = match verb {
@@ -236,23 +236,23 @@ fn strike(blow: Blow, verb: Verb, count: usize, dice: &mut Dice) -> Strike {
         Verb::Confirm => 0.12,
         Verb::Rollback | Verb::Status => 0.3,
     };
-    let is_late = dice.happens(late);
-    let early_ms = dice.factor(300.0, 12_000.0) as u64;
+    let is_late = rng.happens(late);
+    let early_ms = rng.factor(300.0, 12_000.0) as u64;
     Strike {
         blow,
         nodes,
-        left_pages: if verb == Verb::Apply { below(dice, 4) as u64 } else { 0 },
-        is_before: blow == Blow::DisksFull && dice.happens(0.3),
+        left_pages: if verb == Verb::Apply { below(rng, 4) as u64 } else { 0 },
+        is_before: blow == Blow::DisksFull && rng.happens(0.3),
         after_ms: 0,
         heals: if is_late { Heals::PastTheDeadline } else { Heals::AfterMs(early_ms) },
     }
 }
 
-fn any(dice: &mut Dice) -> Blow {
+fn any(rng: &mut SeededRng) -> Blow {
     let all: Vec<Blow> = BLOWS.into_iter().flatten().collect();
-    all[below(dice, all.len())]
+    all[below(rng, all.len())]
 }
 
-fn below(dice: &mut Dice, count: usize) -> usize {
-    ((dice.unit() * count as f64) as usize).min(count.saturating_sub(1))
+fn below(rng: &mut SeededRng, count: usize) -> usize {
+    ((rng.unit() * count as f64) as usize).min(count.saturating_sub(1))
 }

@@ -1,6 +1,6 @@
 //! What a report says of each node, held against what each node is, read whole.
 
-use linerate_record::rollout::{NodeReported, NodeStanding, RolloutReport};
+use linerate_record::rollout::{NodeReported, NodeState, RolloutReport};
 use serde::Serialize;
 
 use super::drawn::Verb;
@@ -39,12 +39,12 @@ pub(super) struct Counts {
 
 impl Known {
     pub(super) fn truths(&self, values: &[String]) -> Vec<Truth> {
-        let of = |node: usize| match &values[node] {
+        let truth_of_node = |node: usize| match &values[node] {
             value if *value == self.before[node] => Truth::Before,
             value if *value == self.confirmed[node] => Truth::Confirmed,
             _ => Truth::Neither,
         };
-        (0..values.len()).map(of).collect()
+        (0..values.len()).map(truth_of_node).collect()
     }
 
     /// In which lines a node is not as before.
@@ -63,12 +63,12 @@ pub(super) fn counts_of(truths: &[Truth]) -> Counts {
 pub(super) fn counts_said(report: &RolloutReport) -> Counts {
     let mut counts = Counts::default();
     for node in &report.nodes {
-        let of = match node.standing {
+        let of = match node.node_state {
             None => &mut counts.not_known,
-            Some(NodeStanding::Confirmed) => &mut counts.confirmed,
-            Some(NodeStanding::Pending { .. }) => &mut counts.pending,
-            Some(NodeStanding::Left { .. }) => &mut counts.left,
-            Some(NodeStanding::Untouched | NodeStanding::Restored | NodeStanding::Rebooted) => &mut counts.before,
+            Some(NodeState::Confirmed) => &mut counts.confirmed,
+            Some(NodeState::Pending { .. }) => &mut counts.pending,
+            Some(NodeState::Left { .. }) => &mut counts.left,
+            Some(NodeState::Untouched | NodeState::Restored | NodeState::Rebooted) => &mut counts.before,
         };
         *of += 1;
     }
@@ -89,18 +89,18 @@ pub(super) fn untrue(report: &RolloutReport, values: &[String], known: &Known, p
             faults.push(format!("{} is no node", node.name));
             continue;
         };
-        let is_so = match node.standing {
+        let is_so = match node.node_state {
             None => true,
-            Some(NodeStanding::Untouched | NodeStanding::Restored) => truths[number] == Truth::Before,
+            Some(NodeState::Untouched | NodeState::Restored) => truths[number] == Truth::Before,
             // None has booted.
-            Some(NodeStanding::Rebooted) => false,
-            Some(NodeStanding::Confirmed) => truths[number] == Truth::Confirmed,
-            Some(NodeStanding::Pending { left_ms, is_whole: true }) => {
+            Some(NodeState::Rebooted) => false,
+            Some(NodeState::Confirmed) => truths[number] == Truth::Confirmed,
+            Some(NodeState::Pending { left_ms, is_whole: true }) => {
                 let may_have_lapsed = left_ms <= passed_ms + LATE_MS;
                 truths[number] == Truth::Confirmed || may_have_lapsed
             }
             // That something is otherwise is what it says.
-            Some(NodeStanding::Pending { .. } | NodeStanding::Left { .. }) => true,
+            Some(NodeState::Pending { .. } | NodeState::Left { .. }) => true,
         };
         if !is_so {
             faults.push(format!("{node:?} is not so: {}", known.other(values, number)));
@@ -109,8 +109,8 @@ pub(super) fn untrue(report: &RolloutReport, values: &[String], known: &Known, p
     }
     // A node that does not know the rollout was never changed by it.
     for (number, truth) in truths.iter().enumerate() {
-        let is_told = report.nodes.iter().any(|node| place(node) == Some(number));
-        if !is_told && *truth != Truth::Before {
+        let is_reported = report.nodes.iter().any(|node| place(node) == Some(number));
+        if !is_reported && *truth != Truth::Before {
             faults.push(format!("n{number} is told of by nobody: {}", known.other(values, number)));
         }
     }
@@ -119,14 +119,14 @@ pub(super) fn untrue(report: &RolloutReport, values: &[String], known: &Known, p
 
 /// Sysctls of which a node tells another value than they have.
 fn mistold(node: &NodeReported, values: &str, passed_ms: u64) -> Vec<String> {
-    let may_change = |standing: NodeStanding| match standing {
-        NodeStanding::Pending { left_ms, .. } => left_ms <= passed_ms + LATE_MS,
+    let may_change = |node_state: NodeState| match node_state {
+        NodeState::Pending { left_ms, .. } => left_ms <= passed_ms + LATE_MS,
         _ => false,
     };
-    let settled = node.told.iter().filter(|told| !may_change(told.standing));
+    let settled = node.reported.iter().filter(|reported| !may_change(reported.node_state));
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
     let mut faults = Vec::new();
-    for setting in settled.flat_map(|told| &told.settings).filter(|setting| setting.place.device.is_none()) {
+    for setting in settled.flat_map(|reported| &reported.settings).filter(|setting| setting.place.device.is_none()) {
         let mark = format!("/proc/sys/{}:", setting.place.knob.replace('.', "/"));
         let is = values.lines().find_map(|line| line.strip_prefix(mark.as_str()));
         if is.map(words) != setting.now.as_deref().map(words) {
@@ -141,8 +141,9 @@ pub(super) fn misfit(verb: Verb, ended: &Ended, count: usize, truths: &[Truth]) 
     let said = ended.report.as_ref().map(counts_said);
     let all = Counts::default();
     let is_all = |wanted: Counts| said == Some(wanted);
-    let is_unwatched = |node: &NodeReported| node.told.as_ref().is_some_and(|told| told.is_watched == Some(false));
-    let is_whole = |node: &NodeReported| node.standing.is_some_and(NodeStanding::is_whole);
+    let is_unwatched =
+        |node: &NodeReported| node.reported.as_ref().is_some_and(|reported| reported.is_watched == Some(false));
+    let is_whole = |node: &NodeReported| node.node_state.is_some_and(NodeState::is_whole);
     let nodes = ended.report.as_ref().map_or(&[][..], |report| &report.nodes[..]);
     let is_pending = is_all(Counts { pending: count, ..all }) && nodes.iter().all(is_whole);
     let is_confirmed = is_all(Counts { confirmed: count, ..all });

@@ -28,9 +28,9 @@ fn by_iperf3(switched: &Switched, (from, to): (u32, u32), mbit_per_s: u32) -> Re
     let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     // Of what was sent the whole time, the sum has what was not lost.
     let sum = &report["end"]["sum"];
-    let of = |field: &str| sum[field].as_f64().ok_or_else(|| format!("iperf3 says {field}"));
-    let lost_share = of("lost_percent")? / 100.0;
-    Ok((of("bits_per_second")? / 8.0 * (1.0 - lost_share), lost_share))
+    let sum_field = |field: &str| sum[field].as_f64().ok_or_else(|| format!("iperf3 says {field}"));
+    let lost_share = sum_field("lost_percent")? / 100.0;
+    Ok((sum_field("bits_per_second")? / 8.0 * (1.0 - lost_share), lost_share))
 }
 
 /// Below the rate of the link, both see what was asked for, both ways, and no loss; above it, losses are what the queue
@@ -40,14 +40,14 @@ pub(super) fn datagrams_as_iperf3() -> Result<(), Failed> {
     let flags = |mbit_per_s: u32| {
         format!("--op udp --max-rate {mbit_per_s}Mb/s --streams 1 --duration 2s --warmup 300ms --visits 1 --one-way")
     };
-    for (link, asked) in [(50, 20), (400, 120)] {
+    for (link, requested) in [(50, 20), (400, 120)] {
         [1, 2].into_iter().for_each(|machine| switched.receives(machine, link, 400_000));
-        let view = switched.view(&flags(asked))?;
+        let view = switched.view(&flags(requested))?;
         for way in [(1, 2), (2, 1)] {
             let (ours, of) = (rate(&view, way, 1)?, datagrams_of(&view, way)?);
-            let (theirs, their_loss) = by_iperf3(&switched, way, asked)?;
+            let (theirs, their_loss) = by_iperf3(&switched, way, requested)?;
             let [shown, their] = [ours, theirs].map(|rate| rate * 8e-6);
-            println!("{asked} Mb/s {way:?}: {shown:.2} and {their:.2} Mb/s, {of:?}, iperf3 lost {their_loss}");
+            println!("{requested} Mb/s {way:?}: {shown:.2} and {their:.2} Mb/s, {of:?}, iperf3 lost {their_loss}");
             assert!((0.97..=1.03).contains(&(ours / theirs)), "{way:?}: {ours} and {theirs}");
             assert_eq!((of.lost_share, of.socket_drops_share), (0.0, 0.0), "{way:?}: {of:?}");
         }

@@ -3,9 +3,9 @@
 use linerate_record::diagnosis::{Cause, RackUse, Suspect};
 use linerate_record::units::{bits_per_s, percent};
 
+use super::super::sentences;
 use super::super::sockets::ONE_WAY;
-use super::super::suspects::Scored;
-use super::super::words;
+use super::super::suspects::ScoredCause;
 use super::faults::{RackFault, RackPlace};
 
 /// From such a share on, as a mean of the window, uplinks are full, and below the other they are not.
@@ -17,7 +17,7 @@ const BOTH_WAYS: f64 = 6.0;
 const MORE: f64 = 3.0;
 
 /// A fault as a suspect. `fullest_link` is the most that the link of any node is in use.
-pub(super) fn scored(fault: &RackFault<'_>, uses: &[RackUse], fullest_link: f64) -> Scored {
+pub(super) fn scored(fault: &RackFault<'_>, uses: &[RackUse], fullest_link: f64) -> ScoredCause {
     let concerned = concerned(fault, uses);
     let is_full = is_full(fault, &concerned);
     let (cause, part) = match fault.place {
@@ -26,10 +26,10 @@ pub(super) fn scored(fault: &RackFault<'_>, uses: &[RackUse], fullest_link: f64)
         RackPlace::Between(_) | RackPlace::All | RackPlace::Some(..) => (Cause::Fabric, String::new()),
     };
     let may_be_full = !is_full && is_nearly_full(fault, &concerned);
-    let mut one = Scored::of(cause, None, &part, claim(fault, (is_full, may_be_full)), worth(fault));
+    let mut one = ScoredCause::new(cause, None, &part, claim(fault, (is_full, may_be_full)), worth(fault));
     one.suspect.evidence.extend(concerned.iter().map(|of| carried(of)));
     let gives = if is_full { gives(fault, uses, fullest_link) } else { None };
-    Scored { suspect: Suspect { gives, ..one.suspect }, ..one }
+    ScoredCause { suspect: Suspect { gives, ..one.suspect }, ..one }
 }
 
 /// Racks whose uplinks what is lost has to pass, the fullest first: of all of them, the first two.
@@ -153,5 +153,5 @@ fn gives(fault: &RackFault<'_>, uses: &[RackUse], fullest_link: f64) -> Option<S
     let others = uses.iter().filter(|of| matches!(fault.place, RackPlace::Uplinks(rack) if of.name != rack));
     let shares = others.flat_map(|of| [of.sent_share, of.received_share]).flatten();
     let next = shares.fold(fullest_link, f64::max);
-    (next > 0.0 && next < 1.0).then(|| words::gives(1.0 / next))
+    (next > 0.0 && next < 1.0).then(|| sentences::gives(1.0 / next))
 }

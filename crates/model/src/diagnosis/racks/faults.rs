@@ -52,8 +52,8 @@ pub(super) struct RackFault<'r> {
 impl RackFault<'_> {
     /// The share of segments sent again on the ways that begin at a rack, or that end there.
     pub(super) fn at(&self, rack: &str, is_from: bool) -> Option<f64> {
-        let of = |way: &RackWay<'_>| if is_from { way.0 == rack } else { way.1 == rack };
-        lower_middle(self.lossy.iter().filter(|(way, _)| of(way)).map(|(_, lost)| *lost).collect())
+        let touches = |way: &RackWay<'_>| if is_from { way.0 == rack } else { way.1 == rack };
+        lower_middle(self.lossy.iter().filter(|(way, _)| touches(way)).map(|(_, lost)| *lost).collect())
     }
 
     /// The same of all ways that lose.
@@ -89,7 +89,7 @@ fn lossy<'r>(across: &Ways<'r>, within: &BTreeMap<&'r str, f64>, pooled: Option<
 }
 
 /// All ways that lose as what a part of what connects racks does; nothing where pairs within racks do not tell.
-pub(super) fn some_of<'r>(
+pub(super) fn common_fault<'r>(
     across: &Ways<'r>,
     within: &BTreeMap<&'r str, f64>,
     pooled: Option<f64>,
@@ -120,8 +120,8 @@ pub(super) fn faults<'r>(
         RackFault { place, lossy, others, compared, is_clean_within, is_of_clients }
     };
     let all = |place| -> Vec<RackFault<'r>> {
-        let of = pooled.map(|within| fault(place, lossy.clone(), (within, WITHIN)));
-        of.filter(stands_out).into_iter().collect()
+        let within_fault = pooled.map(|within| fault(place, lossy.clone(), (within, WITHIN)));
+        within_fault.filter(stands_out).into_iter().collect()
     };
     if let (2, Some((a, b))) = (racks.len(), racks.first().zip(racks.last())) {
         let others = pooled.map_or((quiet.unwrap_or(0.0), "the other way"), |within| (within, WITHIN));
@@ -181,9 +181,9 @@ fn of_one_rack<'r>(across: &Ways<'r>, lossy: &Ways<'r>, left: &Ways<'r>) -> Opti
         // Of one way that tells, as where clients send too little, uplinks that lose the other way tell.
         let is_it = ways.iter().any(|ways| ways.len() >= 2 && is_lost(ways));
         let lost = ways.iter().filter(|ways| is_it && is_lost(ways)).flat_map(|ways| losing(ways));
-        let of: Ways<'r> = lost.filter(|(way, _)| left.contains_key(way)).collect();
-        if of.len() >= 2 && best.as_ref().is_none_or(|(_, most)| of.len() > most.len()) {
-            best = Some((rack, of));
+        let lossy_ways: Ways<'r> = lost.filter(|(way, _)| left.contains_key(way)).collect();
+        if lossy_ways.len() >= 2 && best.as_ref().is_none_or(|(_, most)| lossy_ways.len() > most.len()) {
+            best = Some((rack, lossy_ways));
         }
     }
     best

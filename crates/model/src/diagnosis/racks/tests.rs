@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::sites::site;
+use crate::test_site::site;
 
 const QUIET: f64 = 1e-4;
 const LOSSY: f64 = 0.02;
@@ -88,8 +88,8 @@ fn racks_of_a_fleet_that_are_not_those_of_the_site_are_told() {
         (fleet(1, 0), "names 1 rack for nodes"),
         (fleet(4, 5), "names no rack of 5 of 16 nodes of the kind \"storage\", storage-0 first"),
     ] {
-        let told = disagreements(&site, &fleet);
-        assert!(told.len() == 1 && told[0].contains(part), "{part}: {told:?}");
+        let reported = disagreements(&site, &fleet);
+        assert!(reported.len() == 1 && reported[0].contains(part), "{part}: {reported:?}");
     }
     assert_eq!(disagreements(&site, &fleet(5, 2)).len(), 2, "more than the site has, even where some are lacking");
     let mut unstated = site;

@@ -7,17 +7,18 @@ use linerate_record::units::bits_per_s;
 use super::{ExpectedReading, LoadedSite};
 use crate::bond::{Direction, mode_name, nics_of, ports, usable_members};
 use crate::ethernet::{Framing, framed_share};
-use crate::explain::deviation::{Hold, links};
+use crate::explain::deviation::{HeldNode, links};
 use crate::explain::forecast::{HypotheticalSite, work};
 use crate::traffic::{NodeFlow, NodeTraffic, serving, traffic};
 
 /// Where a reading is taken: an ordinary node, and the odd one where there is one.
 fn places(world: &HypotheticalSite) -> Vec<(usize, String)> {
-    let odd = world.odd.as_ref().map(|odd| odd.group);
-    let ordinary = (0..world.site.groups.len()).find(|&group| world.site.groups[group].count > 0 && Some(group) != odd);
+    let outlier = world.outlier.as_ref().map(|outlier| outlier.group);
+    let ordinary =
+        (0..world.site.groups.len()).find(|&group| world.site.groups[group].count > 0 && Some(group) != outlier);
     let mut places: Vec<(usize, String)> = ordinary.into_iter().map(|group| (group, String::new())).collect();
-    if let Some(odd) = &world.odd {
-        places.push((odd.group, format!(" on {}", odd.who())));
+    if let Some(outlier) = &world.outlier {
+        places.push((outlier.group, format!(" on {}", outlier.who())));
     }
     places
 }
@@ -40,14 +41,15 @@ fn load(loaded: &LoadedSite, group: usize, link: &str, direction: Direction) -> 
     };
     let planes = &site.planes;
     let private = planes.private.as_ref().map_or(planes.public.link.as_str(), |plane| plane.link.as_str());
-    let of = |carries: bool, flow: NodeFlow| match (carries, direction) {
+    let flow_bytes = |carries: bool, flow: NodeFlow| match (carries, direction) {
         (false, _) => 0.0,
         (true, Direction::Egress) => flow.egress,
         (true, Direction::Ingress) => flow.ingress,
     };
     let [of_public, of_private] = [&planes.public, planes.private.as_ref().unwrap_or(&planes.public)].map(counted);
     let on_link = |node: &NodeTraffic| {
-        of_public * of(planes.public.link == link, node.public()) + of_private * of(private == link, node.private())
+        of_public * flow_bytes(planes.public.link == link, node.public())
+            + of_private * flow_bytes(private == link, node.private())
     };
     // Of an even share, what is not for its own clients is for those of all other nodes, of each as much.
     let others = f64::from(site.nodes()) - 1.0;
@@ -63,8 +65,8 @@ const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Egress, "sends"), (Direc
 const LEAST_OF_OTHER: f64 = 0.01;
 
 /// Figures of both directions, and words of those in which the link carries data.
-fn each_direction(of: impl Fn(Direction) -> (f64, Vec<f64>, String), link: &str) -> (Vec<f64>, String) {
-    let all = DIRECTIONS.map(|(direction, verb)| (verb, of(direction)));
+fn each_direction(in_direction: impl Fn(Direction) -> (f64, Vec<f64>, String), link: &str) -> (Vec<f64>, String) {
+    let all = DIRECTIONS.map(|(direction, verb)| (verb, in_direction(direction)));
     let figures = all.iter().flat_map(|(_, (_, figures, _))| figures.clone()).collect();
     let busiest = all.iter().map(|(_, (bits_per_s, ..))| *bits_per_s).fold(0.0, f64::max);
     let is_busy = |bits_per_s: f64| bits_per_s > LEAST_OF_OTHER * busiest;
@@ -86,14 +88,14 @@ fn each_direction(of: impl Fn(Direction) -> (f64, Vec<f64>, String), link: &str)
 fn over_links(
     stated: &Site,
     world: &HypotheticalSite,
-    of: impl Fn(usize, &str) -> Option<(Vec<f64>, String)>,
+    read_group: impl Fn(usize, &str) -> Option<(Vec<f64>, String)>,
 ) -> Option<ExpectedReading> {
     let places = places(world);
     let (mut figures, mut words) = (Vec::new(), Vec::new());
     for i in 0..2 {
         let (group, whose) = places.get(i).or(places.first())?;
         for (link, ..) in links(stated) {
-            let Some((seen, reported)) = of(*group, &link) else { continue };
+            let Some((seen, reported)) = read_group(*group, &link) else { continue };
             figures.extend(seen);
             if i < places.len() {
                 words.push(format!("{reported}{whose}"));
@@ -111,7 +113,7 @@ pub(super) fn bond_members(stated: &Site, loaded: &LoadedSite) -> Option<Expecte
         if whole <= 1 {
             return None;
         }
-        let of = |direction: Direction| {
+        let members_in_direction = |direction: Direction| {
             let used = usable_members(bond.mode, ports(&world.site.groups[group], link), direction).max(1);
             let all = load(loaded, group, link, direction);
             let each = all / f64::from(used);
@@ -122,17 +124,17 @@ pub(super) fn bond_members(stated: &Site, loaded: &LoadedSite) -> Option<Expecte
             };
             (all, vec![each, all], words)
         };
-        Some(each_direction(of, link))
+        Some(each_direction(members_in_direction, link))
     })
 }
 
 pub(super) fn plane_bytes(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     over_links(stated, loaded.world, |group, link| {
-        let of = |direction: Direction| {
+        let plane_in_direction = |direction: Direction| {
             let all = load(loaded, group, link, direction);
             (all, vec![all], bits_per_s(all).to_string())
         };
-        Some(each_direction(of, link))
+        Some(each_direction(plane_in_direction, link))
     })
 }
 
@@ -153,10 +155,10 @@ pub(super) fn each_way(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedRea
     let world = loaded.world;
     let planes = &world.site.planes;
     let private = planes.private.as_ref().unwrap_or(&planes.public);
-    let hold = world.odd.as_ref().and_then(|odd| Some((odd.group, odd.hold?)));
+    let hold = world.outlier.as_ref().and_then(|outlier| Some((outlier.group, outlier.hold?)));
     over_links(stated, world, |group, link| {
         let left = |of_public: Resource, of_private: Resource| match hold {
-            Some((odd, Hold::Links { resources, share })) if odd == group => {
+            Some((outlier, HeldNode::Links { resources, share })) if outlier == group => {
                 let is_held = (planes.public.link == link && resources.contains(&of_public))
                     || (private.link == link && resources.contains(&of_private));
                 if is_held { share } else { 1.0 }
@@ -178,7 +180,7 @@ pub(super) fn each_way(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedRea
 
 pub(super) fn bond_mode(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     let world = loaded.world;
-    let of = |nodes: &NodeGroup, link: &str| {
+    let mode_in_words = |nodes: &NodeGroup, link: &str| {
         let bond = nodes.bonds.iter().find(|bond| bond.name == link)?;
         Some(format!("{link} is {}", mode_name(bond.mode)))
     };
@@ -187,7 +189,7 @@ pub(super) fn bond_mode(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedRe
         let nodes = &world.site.groups[group];
         for (link, ..) in links(stated) {
             if whose.is_empty() {
-                words.extend(of(nodes, &link));
+                words.extend(mode_in_words(nodes, &link));
             }
             let whole = stated.groups.get(group).or(stated.groups.first()).map_or(0, |group| ports(group, &link));
             let here = ports(nodes, &link);
@@ -214,11 +216,11 @@ pub(super) fn encapsulation(_: &Site, loaded: &LoadedSite) -> Option<ExpectedRea
     Some(of_planes(loaded.world, |plane| tunnel(plane.encapsulation).to_owned()))
 }
 
-fn of_planes(world: &HypotheticalSite, of: impl Fn(&Plane) -> String) -> ExpectedReading {
+fn of_planes(world: &HypotheticalSite, plane_in_words: impl Fn(&Plane) -> String) -> ExpectedReading {
     let planes = &world.site.planes;
-    let mut words = format!("public {}", of(&planes.public));
+    let mut words = format!("public {}", plane_in_words(&planes.public));
     if let Some(private) = &planes.private {
-        words += &format!("; private {}", of(private));
+        words += &format!("; private {}", plane_in_words(private));
     }
     ExpectedReading::words(words)
 }
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
     use crate::explain::forecast::world;
     use crate::layout::geometries;
-    use crate::sites::site;
+    use crate::test_site::site;
 
     /// Four of MinIO on one link: of a byte that clients get of a node it sends all, and of one that they get of any
     /// other node a quarter; it receives three quarters of what its own clients get.

@@ -5,36 +5,36 @@ use linerate_record::site::{Entry, Site, copies_name};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec};
 
 use super::{ExpectedReading, LoadedSite};
-use crate::explain::deviation::Odd;
+use crate::explain::deviation::OutlierNodes;
 use crate::explain::forecast::fullest;
-use crate::explain::mixed::peers;
+use crate::explain::mixed_node_kinds::peers;
 use crate::layout::{Geometry, GeometryKind};
 
 /// What a node gives less than another by so much is seen to be lower: counters over ten seconds differ by less.
 const LOWER: f64 = 0.05;
 
 /// How full the fullest of some resources is.
-fn use_of(loaded: &LoadedSite, resources: &[Resource], what: &str) -> Option<ExpectedReading> {
+fn fullest_use(loaded: &LoadedSite, resources: &[Resource], what: &str) -> Option<ExpectedReading> {
     let (share, group) = fullest(loaded.world, (loaded.reads, &loaded.given), resources)?;
     // Within the error of a measurement a figure may be above a ceiling, and nothing is more than busy.
     let share = share.min(1.0);
-    let odd = loaded.world.odd.as_ref().filter(|odd| group == Some(odd.group));
-    let whose = odd.map(Odd::who).unwrap_or_default();
-    let of = if whose.is_empty() { String::new() } else { format!(" of {whose}") };
-    let words = format!("{what}{of} {:.0} % busy", share * 100.0);
+    let outlier = loaded.world.outlier.as_ref().filter(|outlier| group == Some(outlier.group));
+    let whose = outlier.map(OutlierNodes::who).unwrap_or_default();
+    let suffix = if whose.is_empty() { String::new() } else { format!(" of {whose}") };
+    let words = format!("{what}{suffix} {:.0} % busy", share * 100.0);
     Some(ExpectedReading::figures(vec![share], words))
 }
 
 pub(super) fn drives(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
-    use_of(loaded, &[Resource::DriveBandwidth, Resource::DriveOperations], "drives")
+    fullest_use(loaded, &[Resource::DriveBandwidth, Resource::DriveOperations], "drives")
 }
 
 pub(super) fn processors(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
-    use_of(loaded, &[Resource::Cpu], "processors")
+    fullest_use(loaded, &[Resource::Cpu], "processors")
 }
 
 pub(super) fn clients(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
-    let seen = use_of(loaded, &[Resource::ClientIngress, Resource::ClientEgress], "clients' ports")?;
+    let seen = fullest_use(loaded, &[Resource::ClientIngress, Resource::ClientEgress], "clients' ports")?;
     let clients = &loaded.world.site.clients;
     let words = format!("{} of {} clients at {} of a port", seen.words, clients.count, clients.ports);
     Some(ExpectedReading { words, ..seen })
@@ -42,42 +42,38 @@ pub(super) fn clients(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> 
 
 pub(super) fn rack_uplinks(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     let idle = ExpectedReading::figures(vec![0.0], "rack uplinks not full".to_owned());
-    Some(use_of(loaded, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
+    Some(fullest_use(loaded, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
 }
 
 pub(super) fn layout(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
-    let of = |cut: &Geometry| match cut.kind {
+    let shards_in_words = |cut: &Geometry| match cut.kind {
         GeometryKind::Replicas => copies_name(cut.shards),
         _ => format!("{}+{} shards", cut.data, cut.parity),
     };
-    let mut pools: Vec<String> = loaded.world.geometries.pools().iter().map(of).collect();
+    let mut pools: Vec<String> = loaded.world.geometries.pools().iter().map(shards_in_words).collect();
     pools.dedup();
     Some(ExpectedReading::words(pools.join(" and ")))
 }
 
 pub(super) fn node_spread(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     let (world, given) = (loaded.world, &loaded.given);
-    if let Some(asked) = world.asked_alone() {
-        let words = format!("one node serves all, {}, and the others nothing", bytes_per_s_iec(given[asked]));
+    if let Some(requested) = world.requested_alone() {
+        let words = format!("one node serves all, {}, and the others nothing", bytes_per_s_iec(given[requested]));
         return Some(ExpectedReading::words(words));
     }
     let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
-    let is_lower = |odd: &&Odd| match peers(world) {
-        Some(like) => odd.is_seen_there && given[odd.group] < (1.0 - LOWER) * given[like],
-        None => odd.is_seen_there,
+    let is_lower = |outlier: &&OutlierNodes| match peers(world) {
+        Some(like) => outlier.is_seen_there && given[outlier.group] < (1.0 - LOWER) * given[like],
+        None => outlier.is_seen_there,
     };
-    let kinds = world
-        .site
-        .groups
-        .iter()
-        .zip(given)
-        .enumerate()
-        .filter(|(place, (group, _))| group.count > 0 && world.odd.as_ref().is_none_or(|odd| odd.group != *place));
+    let kinds = world.site.groups.iter().zip(given).enumerate().filter(|(place, (group, _))| {
+        group.count > 0 && world.outlier.as_ref().is_none_or(|outlier| outlier.group != *place)
+    });
     let rates: Vec<f64> = kinds.map(|(_, (_, rate))| *rate).collect();
     let (least, most) = rates.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
-    let words = match world.odd.as_ref().filter(is_lower) {
-        Some(odd) => format!("{} lower than the others", odd.who()),
-        None if through_one && world.odd.is_none() => "one node carries as much as the others together".to_owned(),
+    let words = match world.outlier.as_ref().filter(is_lower) {
+        Some(outlier) => format!("{} lower than the others", outlier.who()),
+        None if through_one && world.outlier.is_none() => "one node carries as much as the others together".to_owned(),
         None if least < (1.0 - LOWER) * most => "all nodes of a kind alike".to_owned(),
         None => "every node alike".to_owned(),
     };
@@ -109,8 +105,8 @@ pub(super) fn inventory(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading
         )
     };
     // What befalls one node is told by other readings.
-    let odd = loaded.world.odd.as_ref().map(|odd| odd.group);
-    let groups = loaded.world.site.groups.iter().enumerate().filter(|(i, _)| Some(*i) != odd);
+    let outlier = loaded.world.outlier.as_ref().map(|outlier| outlier.group);
+    let groups = loaded.world.site.groups.iter().enumerate().filter(|(i, _)| Some(*i) != outlier);
     let mut words: Vec<String> = groups.map(|(_, group)| of_group(group)).collect();
     words.push(format!("objects of {}", bytes_iec(loaded.world.site.data.object_bytes as f64)));
     Some(ExpectedReading::words(words.join("; ")))

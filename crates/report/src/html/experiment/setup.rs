@@ -1,10 +1,10 @@
 //! How an experiment was measured, and what may be done with what it found.
 
-use linerate_record::experiment::{Arm, Design, Experiment, ExperimentReport, Look, Means, Report, Role};
+use linerate_record::experiment::{Arm, ArmSetup, Design, Experiment, ExperimentReport, InterimLook, Report, Role};
 use linerate_record::knob::{Change, Space};
 use linerate_record::units::{bits_per_s, duration_ns};
 
-use super::{HtmlRow, escaped, exact, table, wording, words};
+use super::{HtmlRow, escaped, exact, phrases, table, wording};
 use crate::html::markup;
 
 /// The changes that were shown to help, and how to make them.
@@ -36,7 +36,7 @@ pub(super) fn looks(report: &Report) -> String {
     if report.looks.is_empty() {
         return String::new();
     }
-    let row = |(i, look): (usize, &Look)| {
+    let row = |(i, look): (usize, &InterimLook)| {
         let decided = look.decided.iter().map(|(number, decision)| {
             let arm = report.design.arms.get(*number as usize).map_or("an arm", |arm| arm.name.as_str());
             format!("{arm}: {}", wording::decided(*decision))
@@ -79,7 +79,7 @@ pub(super) fn not_tested(experiment: &Experiment) -> String {
 /// What puts each arm in place, and what was fixed before the first measurement.
 pub(super) fn design(report: &ExperimentReport) -> String {
     let experiment = &report.experiment;
-    let (nothing, loads) = (Means::default(), experiment.load_differences());
+    let (nothing, loads) = (ArmSetup::default(), experiment.load_differences());
     let row = |(i, arm): (usize, &Arm)| {
         let load = loads.get(i).map_or(&[][..], Vec::as_slice);
         let means = wording::means(experiment.means.get(i).unwrap_or(&nothing), load);
@@ -108,7 +108,7 @@ fn facts(experiment: &Experiment, report: &Report) -> String {
         ("What matters", format!("an effect of {}", wording::exact_percent(design.matters_share))),
         ("At most", at_most(design)),
         ("Looks after", design.looks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ") + " blocks that count"),
-        ("Rearrangements", words::grouped(u64::from(design.draws))),
+        ("Rearrangements", phrases::grouped(u64::from(design.draws))),
         ("Left to settle", settling(report)),
         ("Measured", format!("{} a cell", duration_ns(design.measure_ns as f64))),
     ];
@@ -140,7 +140,7 @@ fn facts(experiment: &Experiment, report: &Report) -> String {
 }
 
 fn at_most(design: &Design) -> String {
-    let blocks = words::plural(u64::from(design.blocks_max), "block");
+    let blocks = phrases::plural(u64::from(design.blocks_max), "block");
     design.time_max_ns.map_or_else(|| blocks.clone(), |ns| format!("{blocks}, {}", duration_ns(ns as f64)))
 }
 

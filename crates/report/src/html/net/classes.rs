@@ -3,10 +3,10 @@
 use linerate_analysis::net::view::{NetAgainst, NetAgainstPair, NetClassFigures, NetRatio, NetRatioVerdict, NetView};
 
 use super::super::markup::table;
-use super::super::sheet::{HtmlRow, named};
+use super::super::page::{HtmlRow, named};
 use super::known;
-use crate::words::net::{plus_minus, rate};
-use crate::words::{ABSENT, plural};
+use crate::phrases::net::{plus_minus, rate};
+use crate::phrases::{ABSENT, plural};
 
 /// Pairs of hosts that are listed, those that fell most.
 const PAIRS_SHOWN: usize = 40;
@@ -86,7 +86,7 @@ fn against(view: &NetView, place: usize, of: &NetAgainst) -> String {
     pairs.sort_by(|a, b| a.1.ratio.ratio.mean.total_cmp(&b.1.ratio.ratio.mean));
     let left = pairs.len().saturating_sub(PAIRS_SHOWN);
     let rows: String = pairs.into_iter().take(PAIRS_SHOWN).map(row).collect();
-    let (one, other) = (of.asked.class.to_string(), of.asked.base.to_string());
+    let (one, other) = (of.requested.class.to_string(), of.requested.base.to_string());
     let heads = [
         "hosts",
         one.as_str(),

@@ -4,9 +4,9 @@ use linerate_analysis::net::view::{NetPairMembers, NetView};
 use linerate_record::units::bytes_iec;
 
 use super::super::markup::{facts, table};
-use super::super::sheet::HtmlRow;
-use crate::words::members::{arrives_said, by_model, leaves_said};
-use crate::words::{ABSENT, percent};
+use super::super::page::HtmlRow;
+use crate::phrases::members::{arrives_said, by_model, leaves_said};
+use crate::phrases::{ABSENT, percent};
 
 /// Pairs that are listed.
 const PAIRS_SHOWN: usize = 40;

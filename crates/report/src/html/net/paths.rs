@@ -4,8 +4,8 @@ use linerate_analysis::net::view::{NetPairFigures, NetPathFigures, NetView};
 
 use super::PAIRS_SHOWN;
 use crate::html::markup::table;
-use crate::html::sheet::HtmlRow;
-use crate::words::ABSENT;
+use crate::html::page::HtmlRow;
+use crate::phrases::ABSENT;
 
 /// The table; nothing where nothing was measured.
 pub(super) fn pairs(view: &NetView) -> String {

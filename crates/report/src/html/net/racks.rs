@@ -3,10 +3,10 @@
 use linerate_analysis::net::view::{NetBisection, NetInterval, NetRackFigures, NetRackSide, NetSplitFigures, NetView};
 
 use super::super::markup::table;
-use super::super::sheet::{HtmlRow, named};
+use super::super::page::{HtmlRow, named};
 use super::known;
-use crate::words::net::{halves, plus_minus, rate};
-use crate::words::{ABSENT, plural};
+use crate::phrases::net::{halves, plus_minus, rate};
+use crate::phrases::{ABSENT, plural};
 
 /// Ways to halve the racks that are listed.
 const SPLITS_SHOWN: usize = 40;

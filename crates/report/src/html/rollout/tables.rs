@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::journal::By;
-use linerate_record::knob::SettingPlace;
-use linerate_record::rollout::{NodeReported, NodeStanding, NodeTold, RolloutReport};
-use linerate_record::shown::{named_some, short};
+use linerate_record::journal::RolledBackBy;
+use linerate_record::knob::SettingId;
+use linerate_record::rollout::{NodeReported, NodeState, NodeStatus, RolloutReport};
+use linerate_record::sanitize::{named_some, short};
 use linerate_record::units::duration_ns;
 
 use super::super::markup::table;
-use super::super::sheet::HtmlRow;
-use super::scale::instant;
+use super::super::page::HtmlRow;
 use super::spans::{deadline_ms, has_changed};
+use super::time_scale::instant;
 use super::{PageGroup, PageNode};
-use crate::words::rollout::{RolloutState, counts};
-use crate::words::{ABSENT, grouped, plural};
+use crate::phrases::rollout::{RolloutState, counts};
+use crate::phrases::{ABSENT, grouped, plural};
 
 /// Rows of a table that grows with what nodes say, and names of nodes in all of them: a page is read by people.
 const ROWS_MAX: usize = 2_000;
@@ -49,9 +49,9 @@ pub(super) fn reasons(report: &RolloutReport) -> String {
     let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for node in &report.nodes {
         let said = node.course().and_then(|course| course.why.clone());
-        let refused = node.told.iter().flat_map(|told| &told.refused);
+        let refused = node.reported.iter().flat_map(|reported| &reported.refused);
         let refused = refused.map(|(place, why)| format!("{place}: {why}"));
-        let now = node.why.as_ref().map(|why| match node.standing {
+        let now = node.why.as_ref().map(|why| match node.node_state {
             None => format!("not reached: {why}"),
             Some(_) => why.clone(),
         });
@@ -84,19 +84,19 @@ pub(super) fn waves(groups: &[PageGroup<'_>]) -> String {
         }
     }
     let row = |(wave, nodes): (&u32, &Vec<(&PageGroup<'_>, &NodeReported)>)| {
-        let mut of: Vec<&str> = nodes.iter().map(|(group, _)| group.name.as_str()).collect();
-        of.dedup();
-        let told = || nodes.iter().filter_map(|(_, node)| node.told.as_ref());
-        let began_ms = told().filter_map(|told| told.began_ms).min();
-        let made_ms = told().filter_map(|told| told.course.as_ref()?.made_ms).max();
+        let mut group_names: Vec<&str> = nodes.iter().map(|(group, _)| group.name.as_str()).collect();
+        group_names.dedup();
+        let reported = || nodes.iter().filter_map(|(_, node)| node.reported.as_ref());
+        let began_ms = reported().filter_map(|reported| reported.began_ms).min();
+        let made_ms = reported().filter_map(|reported| reported.course.as_ref()?.made_ms).max();
         let shown = |ms: Option<u64>| ms.map_or_else(|| ABSENT.to_owned(), instant);
         HtmlRow::default()
             .name(&wave.to_string())
             .number(&grouped(nodes.len() as u64))
-            .words(&named_some(of.into_iter()))
+            .words(&named_some(group_names.into_iter()))
             .words(&shown(began_ms))
             .words(&shown(made_ms))
-            .words(&counts(nodes.iter().map(|(_, node)| node.standing)))
+            .words(&counts(nodes.iter().map(|(_, node)| node.node_state)))
             .whole()
     };
     let rows: String = waves.iter().take(ROWS_MAX).map(row).collect();
@@ -113,7 +113,7 @@ pub(super) fn waves(groups: &[PageGroup<'_>]) -> String {
 
 /// When each node went from state to state, by its own clock.
 pub(super) fn instants(groups: &[PageGroup<'_>]) -> String {
-    let rows: String = groups.iter().flat_map(|group| &group.nodes).map(instants_of).collect();
+    let rows: String = groups.iter().flat_map(|group| &group.nodes).map(instants_in_words).collect();
     let heads = [
         "node",
         "<state",
@@ -131,10 +131,10 @@ pub(super) fn instants(groups: &[PageGroup<'_>]) -> String {
     if rows.is_empty() { rows } else { table(caption, &heads, &rows) }
 }
 
-fn instants_of(node: &PageNode<'_>) -> String {
-    let (of, told) = (node.of, node.of.told.as_ref());
+fn instants_in_words(node: &PageNode<'_>) -> String {
+    let (of, reported) = (node.of, node.of.reported.as_ref());
     let at = |field: &str| format!("nodes.{}.{field}", node.place);
-    let mut row = HtmlRow::default().name(&of.name).words(RolloutState::of(of.standing).name());
+    let mut row = HtmlRow::default().name(&of.name).words(RolloutState::from_node_state(of.node_state).name());
     row = match of.clock {
         Some(clock) => {
             let ahead = duration_ns(clock.ahead_ns.unsigned_abs() as f64);
@@ -147,19 +147,19 @@ fn instants_of(node: &PageNode<'_>) -> String {
         }
         None => row.number(ABSENT).number(ABSENT),
     };
-    let course = told.and_then(|told| told.course.as_ref());
+    let course = reported.and_then(|reported| reported.course.as_ref());
     let put_off = course.and_then(|course| course.extended.last());
-    let ended = told.is_some_and(|told| {
-        matches!(told.standing, NodeStanding::Restored | NodeStanding::Left { .. } | NodeStanding::Rebooted)
+    let ended = reported.is_some_and(|reported| {
+        matches!(reported.node_state, NodeState::Restored | NodeState::Left { .. } | NodeState::Rebooted)
     });
     // The field in JSON, the instant, and whether something happened of which it would be.
     let cells = [
-        ("told.began_ms", told.and_then(|told| told.began_ms), false),
-        ("told.course.made_ms", course.and_then(|course| course.made_ms), told.is_some_and(has_changed)),
-        ("", told.and_then(deadline_ms), told.is_some_and(has_changed)),
+        ("told.began_ms", reported.and_then(|reported| reported.began_ms), false),
+        ("told.course.made_ms", course.and_then(|course| course.made_ms), reported.is_some_and(has_changed)),
+        ("", reported.and_then(deadline_ms), reported.is_some_and(has_changed)),
         ("", put_off.and_then(|put_off| put_off.at_ms), put_off.is_some()),
-        ("told.confirmed_ms", told.and_then(|told| told.confirmed_ms), false),
-        ("told.closed_ms", told.and_then(|told| told.closed_ms), ended),
+        ("told.confirmed_ms", reported.and_then(|reported| reported.confirmed_ms), false),
+        ("told.closed_ms", reported.and_then(|reported| reported.closed_ms), ended),
     ];
     for (field, ms, has_happened) in cells {
         row = match (ms, field) {
@@ -168,32 +168,32 @@ fn instants_of(node: &PageNode<'_>) -> String {
             (None, _) => row.number(if has_happened { NOT_RECORDED } else { ABSENT }),
         };
     }
-    row.words(told.map_or(ABSENT, by)).whole()
+    row.words(reported.map_or(ABSENT, by)).whole()
 }
 
 /// Who ended it, in words.
-fn by(told: &NodeTold) -> &'static str {
-    match told.course.as_ref().and_then(|course| course.closed_by) {
-        Some(By::Command) => "rolled back when it was asked to",
-        Some(By::Lapse) => "lapsed: not confirmed in time",
-        Some(By::Failure) => "rolled back by itself: it could not go on",
-        Some(By::Unchanged) => "nothing was changed, and nothing will be",
-        Some(By::Reboot) => "reset by a reboot",
-        None if told.standing == NodeStanding::Rebooted => "reset by a reboot",
+fn by(reported: &NodeStatus) -> &'static str {
+    match reported.course.as_ref().and_then(|course| course.closed_by) {
+        Some(RolledBackBy::Command) => "rolled back when it was asked to",
+        Some(RolledBackBy::Lapse) => "lapsed: not confirmed in time",
+        Some(RolledBackBy::Failure) => "rolled back by itself: it could not go on",
+        Some(RolledBackBy::Unchanged) => "nothing was changed, and nothing will be",
+        Some(RolledBackBy::Reboot) => "reset by a reboot",
+        None if reported.node_state == NodeState::Rebooted => "reset by a reboot",
         None => ABSENT,
     }
 }
 
 /// What distinguishes a change: which setting, from what to what, and what it is by now where that is something else.
-type ChangeKey<'r> = (&'r SettingPlace, &'r str, &'r str, Option<Option<&'r str>>);
+type ChangeKey<'r> = (&'r SettingId, &'r str, &'r str, Option<Option<&'r str>>);
 
 /// What was changed on which nodes.
 pub(super) fn changes(report: &RolloutReport) -> String {
     let mut changes: BTreeMap<ChangeKey<'_>, Vec<&str>> = BTreeMap::new();
     for node in &report.nodes {
-        let Some(told) = &node.told else { continue };
-        for setting in &told.settings {
-            let other = setting.is_other(told.standing).then_some(setting.now.as_deref());
+        let Some(reported) = &node.reported else { continue };
+        for setting in &reported.settings {
+            let other = setting.is_other(reported.node_state).then_some(setting.now.as_deref());
             let key = (&setting.place, setting.prior.as_str(), setting.new.as_str(), other);
             changes.entry(key).or_default().push(&node.name);
         }

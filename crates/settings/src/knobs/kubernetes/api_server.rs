@@ -1,7 +1,7 @@
 //! The API server.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -24,7 +24,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 doubles it, although only 5000 pods at once ever reached the limit (429). With API \
                 Priority and Fairness, the sum of both limits is shared out. The advice is twice the default from 100 \
                 nodes on, and the default below.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: requests answered with 429",
             risk: "Memory of the API server: 24 GiB in the source.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
@@ -42,7 +42,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "200",
             summary: "Maximum number of mutating requests that an API server handles at once.",
             why: "See apiserver.max_requests_inflight. Source 000 observed at most 60 of 200 in its test.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: requests answered with 429",
             risk: "etcd receives more writes at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
@@ -62,7 +62,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 200, the same as for its garbage collector; a single call may then use all of \
                 max-mutating-requests-inflight. Bulk deletion is common in tests and rare in operation. The advice is \
                 20 from 100 nodes on.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: bulk deletion",
             risk: "Many: one deletion starves all other writers.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
@@ -81,7 +81,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "CPU limit of an API server.",
             why: "Source 000 limits it to 16 processors after observing 9. A limit throttles the server under its peak \
                 load; a CPU request reserves processors without that effect. Nothing is advised.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: an API server that is throttled",
             risk: "A limit throttles the server; without one, it may use all processors.",
             sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],
@@ -100,7 +100,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Memory limit of an API server.",
             why: "Source 000 limits it to 24 GiB after observing 13. Above the limit the process is killed, and all \
                 clients list their objects again. Monitor its memory and allow twice the observed value.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: an API server that is killed",
             risk: "If the limit is too low, the load after a restart kills the server again.",
             sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],
@@ -116,7 +116,7 @@ fn twice_from_100_nodes(site: &Site, default: u32) -> Option<Advice> {
     facts::advice(value, "the default below 100 nodes, and twice that from there on")
 }
 
-fn delete_collection_workers(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn delete_collection_workers(_snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     if site.nodes() < 100 {
         return facts::advice(1, "the default: enough below 100 nodes");
     }

@@ -1,6 +1,6 @@
 //! The controller manager.
 
-use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, RelievedResource, Scope, TakesEffect, domain};
 
 use crate::knobs::{Advise, KnobRow, facts};
 
@@ -21,7 +21,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 200. The source reports that twenty times the default did not change the P99 of its \
                 work queue (10 s), and raises the value anyway because nothing else got worse. No benefit is shown, so \
                 the default is kept; the client's qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -41,7 +41,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 50. The source reports that twenty times the default did not change the P99 of its \
                 work queue (10 s), and raises the value anyway because nothing else got worse. No benefit is shown, so \
                 the default is kept; the client's qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -62,7 +62,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 reports that twenty times the default did not change the P99 of its work queue (10 s), and raises the \
                 value anyway because nothing else got worse. No benefit is shown, so the default is kept; the client's \
                 qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -82,7 +82,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 50, and lists the setting twice. The source reports that twenty times the default \
                 did not change the P99 of its work queue (10 s), and raises the value anyway because nothing else got \
                 worse. No benefit is shown, so the default is kept; the client's qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -103,7 +103,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 are hardly used any more. The source reports that twenty times the default did not change the P99 of \
                 its work queue (10 s), and raises the value anyway because nothing else got worse. No benefit is \
                 shown, so the default is kept; the client's qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -123,7 +123,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 50. It gives 5 as the default, which is 10. The source reports that twenty times the \
                 default did not change the P99 of its work queue (10 s), and raises the value anyway because nothing \
                 else got worse. No benefit is shown, so the default is kept; the client's qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -144,7 +144,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 use it. The source reports that twenty times the default did not change the P99 of its work queue (10 \
                 s), and raises the value anyway because nothing else got worse. No benefit is shown, so the default is \
                 kept; the client's qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -165,7 +165,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 The source reports that twenty times the default did not change the P99 of its work queue (10 s), and \
                 raises the value anyway because nothing else got worse. No benefit is shown, so the default is kept; \
                 the client's qps limits it anyway.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: latency of the work queue",
             risk: "More writes to the API server at once.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -184,7 +184,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Requests per second that the kube-controller-manager allows itself against the API server.",
             why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000: the work queues most \
                 likely waited for the client's own limit, although the source does not separate the two settings.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: clients throttled by their own limit",
             risk: "More requests to the API server.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
@@ -204,7 +204,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 against the API server.",
             why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000: the work queues most \
                 likely waited for the client's own limit, although the source does not separate the two settings.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: clients throttled by their own limit",
             risk: "More requests to the API server.",
             sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],

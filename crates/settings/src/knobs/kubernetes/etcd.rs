@@ -1,6 +1,6 @@
 //! etcd.
 
-use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, RelievedResource, Scope, TakesEffect, domain};
 
 use crate::knobs::{Advise, KnobRow};
 
@@ -22,7 +22,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 the *slowest* 180 ms that it observed, while its own table has a peer round trip of 6.35 ms. A disk or \
                 a scheduler caused the 180 ms, and a longer heartbeat interval hides that. The default is already \
                 fifteen round trips.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: leader elections",
             risk: "Long: a failed leader is detected later.",
             sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],
@@ -41,7 +41,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Milliseconds without a heartbeat after which a member starts an election.",
             why: "etcd recommends ten times the heartbeat interval, from which source 000 derives 2700. With the \
                 default heartbeat, the default is right.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: leader elections",
             risk: "Long: no writes for that long after a leader fails.",
             sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],
@@ -60,7 +60,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Size of the database in bytes at which etcd refuses writes.",
             why: "The advice is 8 GiB, as in source 000: the maximum that etcd recommends. That cluster used 2.5 GB, \
                 above the default of 2 GiB, at which all writes fail.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: a cluster that becomes read-only",
             risk: "Larger databases take longer to restore and to defragment.",
             sources: &["source 000, Kubernetes values", "etcd, system limits: storage size limit"],
@@ -78,7 +78,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             default: "1572864",
             summary: "Maximum size of a request that etcd accepts, in bytes.",
             why: "Source 000 lists the default and keeps it. Larger objects slow down every watch and the leader.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing",
             risk: "Larger requests delay heartbeats.",
             sources: &["source 000, Kubernetes values", "etcd, system limits: request size limit"],

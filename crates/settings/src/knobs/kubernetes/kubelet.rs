@@ -1,6 +1,6 @@
 //! The kubelet and the scheduler.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, RelievedResource, Scope, TakesEffect, domain};
 
 use crate::knobs::{Advise, KnobRow, facts};
 
@@ -21,7 +21,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000. The kubelet of a node \
                 with 200 pods reads secrets and reports states; after a restart, all kubelets send up to this many \
                 requests at once.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: clients throttled by their own limit",
             risk: "More requests to the API server.",
             sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration (50 and 100 since 1.27)"],
@@ -41,7 +41,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000. The kubelet of a node \
                 with 200 pods reads secrets and reports states; after a restart, all kubelets send up to this many \
                 requests at once.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: clients throttled by their own limit",
             risk: "More requests to the API server.",
             sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration (50 and 100 since 1.27)"],
@@ -60,7 +60,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Requests per second that the kube-scheduler allows itself against the API server.",
             why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000, which no longer saw \
                 client-side throttling with these values.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: clients throttled by their own limit",
             risk: "More requests to the API server.",
             sources: &["source 000, Kubernetes values", "Kubernetes, KubeSchedulerConfiguration"],
@@ -80,7 +80,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 server.",
             why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000, which no longer saw \
                 client-side throttling with these values.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: clients throttled by their own limit",
             risk: "More requests to the API server.",
             sources: &["source 000, Kubernetes values", "Kubernetes, KubeSchedulerConfiguration"],
@@ -99,7 +99,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether the kubelet learns container states from events rather than by polling.",
             why: "Source 000 tried it and observed that pods started later. It is off by default, and the advice is \
                 off.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: start of pods",
             risk: "On: missed events were a known bug.",
             sources: &["source 000, Kubernetes values", "Kubernetes, feature gates: EventedPLEG"],
@@ -118,7 +118,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Maximum number of pods on a node.",
             why: "Source 000 tests 200 pods on a node, above the default, without naming the flag. Storage nodes run \
                 one engine each, so nothing is advised.",
-            relief: Relief::Kubernetes,
+            relief: RelievedResource::Kubernetes,
             relieves: "Kubernetes: pods that are not scheduled",
             risk: "The node's address range must be large enough: a /24 has 254 addresses.",
             sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration: maxPods"],
@@ -137,7 +137,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether pods that request whole processors get exclusive ones.",
             why: "Source 000 requires NUMA-aware scheduling. static pins pods of the class Guaranteed that request \
                 whole processors; an engine that uses a whole node gains nothing from it.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor and memory: traffic between sockets",
             risk: "A change requires the kubelet's state file to be removed; other pods share fewer processors.",
             sources: &["source 000, Kubernetes values", "Kubernetes, CPU management policies"],
@@ -158,7 +158,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether processors, memory and devices of a pod come from one NUMA node.",
             why: "See kubelet.cpu_manager_policy. best-effort does not refuse an engine that is larger than a NUMA \
                 node.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor and memory: traffic between sockets",
             risk: "Stricter policies refuse pods that do not fit into one NUMA node.",
             sources: &["source 000, Kubernetes values", "Kubernetes, topology management policies"],
@@ -187,7 +187,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 tcp_keepalive_*, tcp_fin_timeout and, since Kubernetes 1.32, tcp_rmem and tcp_wmem. A namespace that \
                 enforces the Pod Security Standard baseline or restricted admits no others, whatever the kubelet \
                 allows: linerate render writes such a namespace, and leaves this empty.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links and accepting: settings that never reach the engine",
             risk: "Pods may change these sysctls, each in its own namespace.",
             sources: &[

@@ -1,7 +1,7 @@
 //! Ports, redirects, IPv6 and neighbours: the other settings of `net.ipv4` and `net.ipv6`.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -27,7 +27,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 use\" until the connection closes. Ports run out per destination address and port: there are 28232 for \
                 each, enough for any connection pool. If more are needed, reserve the servers' ports first \
                 (net.ipv4.ip_local_reserved_ports). The default is right.",
-            relief: Relief::Ports,
+            relief: RelievedResource::Ports,
             relieves: "ports: EADDRNOTAVAIL on clients",
             risk: "Wide: servers that cannot bind their port.",
             sources: &[
@@ -53,7 +53,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 (10250), etcd (2379, 2380), the API server (6443), NodePorts. Only ports within ip_local_port_range \
                 matter. With the default range there are none, and nothing is advised; a range that starts lower makes \
                 the reservation necessary. Existing reservations are kept.",
-            relief: Relief::Ports,
+            relief: RelievedResource::Ports,
             relieves: "ports: servers that cannot bind their port",
             risk: "Fewer ports for outgoing connections.",
             sources: &[
@@ -80,7 +80,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 guides set 0 for security; it does not affect performance. An interface sends redirects if either \
                 `all` or the interface allows it, so interfaces whose own value is 1 still send them. A new namespace \
                 copies the value from the initial one (net.core.devconf_inherit_init_net = 0).",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: hardening",
             risk: "Hosts that rely on redirects keep using the longer path.",
             sources: &[
@@ -106,7 +106,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 accepts redirects only if both `all` and the interface allow it, so 0 here is enough for every \
                 interface, also those of a CNI. A new namespace copies the value from the initial one \
                 (net.core.devconf_inherit_init_net = 0).",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: hardening",
             risk: "Hosts that rely on redirects do not follow them.",
             sources: &[
@@ -132,7 +132,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 interface accepts such packets only if both `all` and the interface allow it, so 0 here is enough for \
                 every interface, also those of a CNI. A new namespace copies the value from the initial one \
                 (net.core.devconf_inherit_init_net = 0).",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing: hardening",
             risk: "None.",
             sources: &[
@@ -158,7 +158,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 those of the CNI and ::1 of loopback, on which programs listen; Cilium needs IPv6 for IPv6 BIG TCP. \
                 Leaving IPv6 enabled costs nothing. The default of 0 is right, but nothing is advised: if someone \
                 disabled IPv6, it stays disabled.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing",
             risk: "A change adds or removes addresses of every interface at once.",
             sources: &[
@@ -185,7 +185,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "See net.ipv6.conf.all.disable_ipv6. Unlike the IPv4 values, those of IPv6 are not copied into new \
                 namespaces unless net.core.devconf_inherit_init_net requests it, so pods have IPv6 whatever the \
                 default of the host.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing",
             risk: "New interfaces differ from existing ones in whether they have IPv6.",
             sources: &[
@@ -212,7 +212,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 exceed 1024 entries: the kernel logs \"neighbour table overflow\", and connections fail at random. One \
                 count covers all namespaces of the machine, and only the initial namespace shows it. The advice is a \
                 quarter of gc_thresh3.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: connections that fail at random",
             risk: "400 bytes for each entry.",
             sources: &[
@@ -237,7 +237,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 exceed 1024 entries: the kernel logs \"neighbour table overflow\", and connections fail at random. One \
                 count covers all namespaces of the machine, and only the initial namespace shows it. The advice is \
                 half of gc_thresh3.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: connections that fail at random",
             risk: "400 bytes for each entry.",
             sources: &[
@@ -262,7 +262,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 exceed 1024 entries: the kernel logs \"neighbour table overflow\", and connections fail at random. One \
                 count covers all namespaces of the machine, and only the initial namespace shows it. The advice is \
                 eight times the number of nodes and clients, at least 8192.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: connections that fail at random",
             risk: "400 bytes for each entry.",
             sources: &[
@@ -278,7 +278,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
 /// etcd, the API server, S3 and its console, the kubelet, NodePorts.
 const SERVERS: &str = "2379-2380,6443,9000-9001,10250,30000-32767";
 
-fn ip_local_reserved_ports(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn ip_local_reserved_ports(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let range = facts::other_setting(snapshot, "net.ipv4.ip_local_port_range", place).unwrap_or("32768 60999");
     let lowest: u32 = range.split_whitespace().next()?.parse().ok()?;
     let present = facts::text(snapshot, place).unwrap_or_default();
@@ -289,7 +289,7 @@ fn ip_local_reserved_ports(snapshot: &Snapshot, _site: &Site, place: &SettingPla
 }
 
 /// A part of the greatest number of entries: all of them, half or a quarter.
-fn neighbours(snapshot: &Snapshot, site: &Site, place: &SettingPlace, divisor: u64) -> Option<Advice> {
+fn neighbours(snapshot: &Snapshot, site: &Site, place: &SettingId, divisor: u64) -> Option<Advice> {
     let peers = u64::from(site.nodes()) + u64::from(site.clients.count);
     let most = (8 * peers).next_power_of_two().clamp(8192, 1 << 17);
     facts::at_least(snapshot, place, most / divisor, format!("for {peers} nodes and clients with their pods"))

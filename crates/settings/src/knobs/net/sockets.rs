@@ -1,7 +1,7 @@
 //! Buffers of sockets, queues of packets: `net.core.*`.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -29,7 +29,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 connection to a peer. With 212992 it stays at 416 KiB whatever tcp_rmem says; 416 KiB per 2 ms is 1.7 \
                 Gb/s. So the advice is at least 4 MiB, more if bandwidth × delay is larger. The sources set 4 MiB, 16 \
                 MiB and 256 MiB. A running MinIO keeps its listener and must be restarted, which no source mentions.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: throughput of one connection",
             risk: "A program that requests this much gets it: memory up to the limit for each such socket, within \
                 tcp_mem.",
@@ -63,7 +63,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 a peer. With 212992 it stays at 416 KiB whatever tcp_wmem says; 416 KiB per 2 ms is 1.7 Gb/s. So the \
                 advice is at least 4 MiB, more if bandwidth × delay is larger. The sources set 4 MiB, 16 MiB and 256 \
                 MiB. A running MinIO keeps its listener and must be restarted, which no source mentions.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: throughput of one connection",
             risk: "A program that requests this much gets it: memory up to the limit for each such socket, within \
                 tcp_mem.",
@@ -94,7 +94,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "TCP has its own default: the middle value of tcp_rmem. So 64 MiB (source 003) and 4 MiB (MinIO's \
                 profile, not in source 000's text) do nothing for S3, and give every UDP and Unix socket of the \
                 machine that much. The default is right.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing for TCP: datagram sockets",
             risk: "Large: memory of every datagram and Unix socket of the machine.",
             sources: &[
@@ -121,7 +121,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "TCP has its own default: the middle value of tcp_wmem. So 64 MiB (source 003) and 4 MiB (MinIO's \
                 profile, not in source 000's text) do nothing for S3, and give every UDP and Unix socket of the \
                 machine that much. The default is right.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing for TCP: datagram sockets",
             risk: "Large: memory of every datagram and Unix socket of the machine.",
             sources: &[
@@ -149,7 +149,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "It is not a data buffer, whatever sources say about many connections: 128 MiB (source 003) lets one \
                 socket pin that much. 128 KiB is what the kernel chose for MSG_ZEROCOPY. Since 6.8 each namespace has \
                 its own value and starts from the default; before, one value applied to the machine.",
-            relief: Relief::Sockets,
+            relief: RelievedResource::Sockets,
             relieves: "sockets with zero-copy sends: ENOBUFS",
             risk: "Large: kernel memory that a process can pin for each socket.",
             sources: &[
@@ -178,7 +178,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 65535 on the host only reach engines with hostNetwork. Others need securityContext.sysctls before the \
                 engine listens. Go requests the value that the file has at that time. The queue must hold all \
                 connections that return at once after a restart of the node.",
-            relief: Relief::Accepting,
+            relief: RelievedResource::Accepting,
             relieves: "accepting: connections dropped while the queue is full",
             risk: "None: only waiting connections use memory.",
             sources: &[
@@ -209,7 +209,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 or eBPF host routing receive. The sources set 16384 and 250000. The advice is four times what arrives \
                 in 10 ms at the node's rate, as GRO packets of 16 KiB shared by eight processors. A queue of 250000 \
                 packets is seconds long before it drops.",
-            relief: Relief::Receiving,
+            relief: RelievedResource::Receiving,
             relieves: "receiving: drops in the second column of softnet_stat",
             risk: "Long queues: latency if a processor cannot keep up.",
             sources: &[
@@ -241,7 +241,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 one to 1200 and leaves the other, so on a core slow enough to need it, the time limit ends the round \
                 first. Raise both if softnet_stat counts squeezes (third column). The advice is 600 from 100 Gb/s on, \
                 and the default below.",
-            relief: Relief::Receiving,
+            relief: RelievedResource::Receiving,
             relieves: "receiving: rounds that end before the queues are empty",
             risk: "Longer rounds delay other work of that processor.",
             sources: &[
@@ -266,7 +266,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Maximum duration of one round of receive processing in microseconds.",
             why: "No source sets it, so source 003's netdev_budget may have had no effect. From 100 Gb/s on, the \
                 advice is 8000: two ticks at HZ = 250, the lowest common rate.",
-            relief: Relief::Receiving,
+            relief: RelievedResource::Receiving,
             relieves: "receiving: rounds that end before the queues are empty",
             risk: "Longer rounds delay other work of that processor.",
             sources: &["Linux, Documentation/admin-guide/sysctl/net.rst", "Linux 4.12, net/core/dev.c: net_rx_action"],
@@ -289,7 +289,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 the thread that waits for all connections then occupies a core. busy_read helps a thread that blocks \
                 in read on a single socket, which no server with thousands of connections does. Busy polling gains no \
                 throughput for large objects and costs a core for each idle poller. The default, off, is right.",
-            relief: Relief::Latency,
+            relief: RelievedResource::Latency,
             relieves: "latency of single small requests",
             risk: "One core for each waiting thread.",
             sources: &[
@@ -319,7 +319,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 the thread that waits for all connections then occupies a core. busy_read helps a thread that blocks \
                 in read on a single socket, which no server with thousands of connections does. Busy polling gains no \
                 throughput for large objects and costs a core for each idle poller. The default, off, is right.",
-            relief: Relief::Latency,
+            relief: RelievedResource::Latency,
             relieves: "latency of single small requests",
             risk: "One core for each waiting thread.",
             sources: &[
@@ -367,7 +367,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 with cubic it causes fewer drops in shallow switch buffers. Interfaces with several queues get mq with \
                 this discipline for each queue. It only applies to interfaces that are created afterwards, so a node \
                 needs a reboot. Cilium's bandwidth manager sets fq itself.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: bursts into shallow buffers",
             risk: "A little processor time per packet.",
             sources: &[
@@ -392,7 +392,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 If a NIC has enough queues for its processors, RSS distributes flows in hardware, and RFS costs more \
                 than it gains: the advice is off. With a single queue (small virtual machines), it is 32768, the value \
                 in the documentation.",
-            relief: Relief::Processors,
+            relief: RelievedResource::Processors,
             relieves: "processor: one core that receives for all",
             risk: "Interrupts between processors; memory for the table.",
             sources: &[
@@ -407,7 +407,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn somaxconn(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn somaxconn(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let connections = facts::connections(site);
     let wanted = connections.next_power_of_two().clamp(4096, 65_535);
     facts::at_least(snapshot, place, wanted, format!("{connections} connections of a node may return at once"))
@@ -417,7 +417,7 @@ fn somaxconn(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<A
 const BACKLOG_LEAST: u64 = 1024;
 const BACKLOG_MOST: u64 = 65_536;
 
-fn netdev_max_backlog(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn netdev_max_backlog(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     let bits_per_s = facts::node_bits_per_s(snapshot, site);
     if bits_per_s <= 0.0 {
         // Of ports whose speed nobody knows nothing follows.
@@ -438,12 +438,12 @@ fn netdev_max_backlog(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -
     facts::advice(power.clamp(BACKLOG_LEAST, BACKLOG_MOST), why)
 }
 
-fn netdev_budget(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn netdev_budget(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     let fast = facts::node_bits_per_s(snapshot, site) >= 100e9;
     if fast { facts::advice(600, "from 100 Gb/s on") } else { facts::advice(300, "the default: below 100 Gb/s") }
 }
 
-fn netdev_budget_usecs(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn netdev_budget_usecs(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let fast = facts::node_bits_per_s(snapshot, site) >= 100e9;
     if !fast {
         return None;
@@ -451,7 +451,7 @@ fn netdev_budget_usecs(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -
     facts::at_least(snapshot, place, 8000, "netdev_budget is raised, and the time limit must not end a round first")
 }
 
-fn default_qdisc(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn default_qdisc(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let offered = facts::choices(snapshot, place);
     if !offered.is_empty() && !offered.iter().any(|name| name == "fq") {
         return None;
@@ -459,7 +459,7 @@ fn default_qdisc(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Opt
     facts::advice("fq", "it paces connections and separates them from each other")
 }
 
-fn rps_sock_flow_entries(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn rps_sock_flow_entries(snapshot: &Snapshot, _site: &Site, _place: &SettingId) -> Option<Advice> {
     if facts::is_single_queue(snapshot) {
         return facts::advice(32_768, "the NIC has one queue: software distributes received packets");
     }

@@ -1,7 +1,7 @@
 //! TCP: `net.ipv4.tcp_*` but for buffers.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -27,7 +27,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 and then saves connections over overlays or jumbo frames whose ICMP is filtered. Each namespace has \
                 its own value and starts from the default: the host's 1 does not reach pods, so source 003's A4 may \
                 well have compared identical settings.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: connections that hang on lost large packets",
             risk: "A path with much loss may be probed down to small segments.",
             sources: &[
@@ -55,7 +55,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Initial segment size in bytes for MTU probing.",
             why: "Source 000 sets 1280, which is the minimum MTU of IPv6 rather than an MSS; 1280 − 60 would fit. It \
                 only applies after a black hole is detected. 1024 fits every path, so the default is advised.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: first segments after a black hole",
             risk: "Larger segments may not pass a path with several tunnels.",
             sources: &[
@@ -83,7 +83,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "The sources set 20, 30 and 5 to shorten TIME_WAIT, but that is a constant of 60 s, which this does \
                 not change. An orphaned connection only stays in FIN_WAIT_2 if the peer does not close, which is rare \
                 among S3 clients. The default is right.",
-            relief: Relief::Ports,
+            relief: RelievedResource::Ports,
             relieves: "ports and memory: peers that do not close",
             risk: "Short: late data from slow peers is answered with a reset.",
             sources: &[
@@ -111,7 +111,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "The sources set 1. It is safe if both ends use timestamps; source 000 turns these off, and then it \
                 has no effect. It helps hosts that open many connections to few addresses, such as clients and gateway \
                 pods, and not a server that accepts connections. The advice is 1: it only matters when ports run out.",
-            relief: Relief::Ports,
+            relief: RelievedResource::Ports,
             relieves: "ports: EADDRNOTAVAIL on clients",
             risk: "None known if timestamps are on.",
             sources: &[
@@ -139,7 +139,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 is logged. S3 clients keep their connections. A closed connection stays for a minute: the advice is \
                 enough for eight times the connections of a node, as if each were closed every 7.5 seconds, and at \
                 least 131072. An entry takes 256 bytes.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing but log messages, unless old segments reach a new connection",
             risk: "256 bytes per entry.",
             sources: &[
@@ -165,7 +165,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 16384 under the name tcp_syn_backlog, which does not exist, and 65535 elsewhere; \
                 source 003 sets 30000. With syncookies on it has no effect: the backlog of the listener also limits \
                 half-open connections. The advice is the same value as for somaxconn.",
-            relief: Relief::Accepting,
+            relief: RelievedResource::Accepting,
             relieves: "accepting: SYNs dropped while the queue is full",
             risk: "300 bytes for each half-open connection.",
             sources: &[
@@ -193,7 +193,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Source 000 sets 0 in two places, once as \"performance up, security down\". Cookies are used only \
                 when the queue is full; until then 0 and 1 behave the same. When it is full, 0 drops connections and 1 \
                 accepts them. The advice is 1.",
-            relief: Relief::Accepting,
+            relief: RelievedResource::Accepting,
             relieves: "accepting: connections lost while the SYN queue is full",
             risk: "Without timestamps, connections accepted by cookie lack TCP options.",
             sources: &[
@@ -221,7 +221,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 MTU of 1500, 0.13 % with 9000). They protect against wrapped sequence numbers, which wrap in 1.4 s at \
                 25 Gb/s, allow round-trip times of retransmissions to be measured, and are needed by tcp_tw_reuse. The \
                 advice is 1.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: 12 bytes per packet; correctness at high rates",
             risk: "Off: at high rates, old segments may be accepted as new.",
             sources: &[
@@ -246,7 +246,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether selective acknowledgements are offered.",
             why: "It has been on by default for twenty years; source 000 sets the default. Without it, each loss at \
                 high rates costs a window.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: recovery from loss",
             risk: "Off: slow recovery.",
             sources: &[
@@ -270,7 +270,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether windows above 64 KiB are offered.",
             why: "No source mentions it, but every buffer size in them depends on it: without it, a connection has at \
                 most 64 KiB in flight, which is 0.26 Gb/s at 2 ms.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: throughput of one connection",
             risk: "Off: at most 64 KiB in flight.",
             sources: &["Linux, Documentation/networking/ip-sysctl.rst"],
@@ -290,7 +290,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "A sysctl that the kernel keeps and ignores.",
             why: "Sources 000 and 003 set 1. It disabled the prequeue, which was removed in 4.14; since then the file \
                 exists without effect. Nothing is advised.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing",
             risk: "None: it has no effect.",
             sources: &[
@@ -319,7 +319,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "Sources 000 and 003 set 1, the default, which changes nothing on any kernel. Since 6.6 the kernel \
                 measures the overhead of each socket and ignores the value, although the file still exists in each \
                 namespace.",
-            relief: Relief::Nothing,
+            relief: RelievedResource::Nothing,
             relieves: "nothing since Linux 6.6",
             risk: "None.",
             sources: &[
@@ -347,7 +347,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 window.",
             why: "The advice is 0, as in source 000: pooled connections are idle for more than 200 ms between objects, \
                 and within one site the path does not change meanwhile.",
-            relief: Relief::Latency,
+            relief: RelievedResource::Latency,
             relieves: "latency: first round trips of each object",
             risk: "A burst into a path that other connections have filled meanwhile.",
             sources: &[
@@ -374,7 +374,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 and is starved by cubic in shallow buffers; dctcp needs ECN marks from every switch. Nothing is \
                 advised: keep cubic unless all ends change together. A new namespace copies the value from the initial \
                 one.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: fairness and recovery",
             risk: "Another algorithm on one side only may starve the other.",
             sources: &[
@@ -397,7 +397,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Unsent bytes in a socket above which it does not report that it is writable.",
             why: "No source mentions it. A limit reduces the memory in send buffers and wakes the sender more often. \
                 For objects of megabytes over fast links, the default is right.",
-            relief: Relief::Memory,
+            relief: RelievedResource::Memory,
             relieves: "memory: send buffers",
             risk: "Low: more wake-ups.",
             sources: &["Linux, Documentation/networking/ip-sysctl.rst"],
@@ -419,7 +419,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "MinIO sets 15 s on its own sockets, and Go does so by default. A program that relies on the kernel's \
                 two hours silently loses idle connections behind a firewall, or with a conntrack timeout of one hour \
                 (source 002). 600 is below all of these.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: idle connections that are dropped silently",
             risk: "One probe every ten minutes for each idle connection with keep-alive.",
             sources: &[
@@ -441,7 +441,7 @@ const TIME_WAIT_LEAST: u64 = 131_072;
 /// 512 MiB of entries.
 const TIME_WAIT_MOST: u64 = 2 << 20;
 
-fn tcp_max_tw_buckets(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn tcp_max_tw_buckets(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let connections = facts::connections(site);
     let closed = connections.saturating_mul(CLOSED_IN_A_MINUTE);
     let power = closed.checked_next_power_of_two().unwrap_or(TIME_WAIT_MOST);
@@ -460,7 +460,7 @@ fn tcp_max_tw_buckets(snapshot: &Snapshot, site: &Site, place: &SettingPlace) ->
     facts::at_least(snapshot, place, wanted, why)
 }
 
-fn tcp_max_syn_backlog(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+fn tcp_max_syn_backlog(snapshot: &Snapshot, site: &Site, place: &SettingId) -> Option<Advice> {
     let wanted = facts::connections(site).next_power_of_two().clamp(4096, 65_535);
     facts::at_least(snapshot, place, wanted, "the same as the accept queue (net.core.somaxconn)")
 }

@@ -1,7 +1,7 @@
 //! Buffers of TCP connections.
 
 use linerate_record::knob::{
-    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+    Advice, Domain, Knob, Layer, Locator, RelievedResource, Scope, SettingId, Snapshot, TakesEffect, domain,
 };
 use linerate_record::site::Site;
 
@@ -31,7 +31,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 so source 003's changes on the host may well have compared identical settings. Within a namespace, a \
                 change applies at once to buffers that still grow. A socket that set SO_RCVBUF is not autotuned, and \
                 this applies to MinIO's sockets: see net.core.rmem_max.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: throughput of one connection",
             risk: "Memory up to the maximum for each busy connection, within tcp_mem.",
             sources: &[
@@ -66,7 +66,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
                 may well have compared identical settings. Within a namespace, a change applies at once to buffers \
                 that still grow. A socket that set SO_SNDBUF is not autotuned, and this applies to MinIO's sockets: \
                 see net.core.wmem_max.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: throughput of one connection",
             risk: "Memory up to the maximum for each busy connection, within tcp_mem.",
             sources: &[
@@ -96,7 +96,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             why: "No source mentions it, although it limits the buffers that they set: 64 MiB for each of a thousand \
                 connections is far more than 9 % of the memory of most nodes. The kernel's defaults are right for a \
                 storage node; the knob is listed so that the value is visible.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: buffers that cannot grow",
             risk: "More: slow readers take memory from the page cache and the engine.",
             sources: &[
@@ -119,7 +119,7 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
             summary: "Whether receive buffers grow to what the path needs.",
             why: "The buffer sizes of all sources depend on it: without it, every connection stays at the middle value \
                 of tcp_rmem.",
-            relief: Relief::Links,
+            relief: RelievedResource::Links,
             relieves: "links: throughput of one connection",
             risk: "Off: one size for all connections.",
             sources: &["Linux, Documentation/networking/ip-sysctl.rst", "Linux, net/ipv4/tcp_ipv4.c: tcp_sk_init"],
@@ -129,12 +129,12 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
     },
 ];
 
-fn tcp_rmem(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn tcp_rmem(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     let window = facts::window(snapshot, site)?.or_more(facts::tcp_rmem_default(snapshot), "the kernel's default of");
     facts::advice(format!("4096 131072 {}", window.bytes), window.text)
 }
 
-fn tcp_wmem(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
+fn tcp_wmem(snapshot: &Snapshot, site: &Site, _place: &SettingId) -> Option<Advice> {
     let window = facts::window(snapshot, site)?.or_more(facts::tcp_wmem_default(snapshot), "the kernel's default of");
     facts::advice(format!("4096 16384 {}", window.bytes), window.text)
 }

@@ -1,7 +1,7 @@
 //! Advising a machine that follows the advice changes nothing.
 
 use linerate_record::knob::{
-    AsRead, DeviceClass, EngineProcess, Locator, Setting, SettingPlace, Snapshot, Space, fits, same,
+    CurrentText, DeviceClass, EngineProcess, Locator, Setting, SettingId, Snapshot, Space, fits, same,
 };
 use linerate_record::site::{Encapsulation, Entry, Site, TrafficPolicy};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::knobs::fixtures::{machine, site};
 use crate::knobs::{KNOBS, advise, find};
 
 /// Every place of every row on a machine: the host's, and the engine's own namespaces.
-fn places(snapshot: &Snapshot) -> Vec<SettingPlace> {
+fn places(snapshot: &Snapshot) -> Vec<SettingId> {
     let spaces: Vec<Space> =
         std::iter::once(Space::Host).chain(snapshot.engines.iter().map(|engine| Space::Pid(engine.pid))).collect();
     let mut places = Vec::new();
@@ -21,11 +21,7 @@ fn places(snapshot: &Snapshot) -> Vec<SettingPlace> {
         };
         for device in devices {
             for space in &spaces {
-                places.push(SettingPlace {
-                    knob: row.knob.id.to_owned(),
-                    device: device.clone(),
-                    space: space.clone(),
-                });
+                places.push(SettingId { knob: row.knob.id.to_owned(), device: device.clone(), space: space.clone() });
             }
         }
     }
@@ -45,7 +41,7 @@ fn devices(snapshot: &Snapshot, class: DeviceClass) -> Vec<String> {
 
 /// Makes the machine follow one advice: the setting, and what the machine's description says of it. A new kernel is a
 /// new machine, whose advice is asked anew: it is a setting only.
-fn follow(snapshot: &mut Snapshot, place: &SettingPlace, value: &str) {
+fn follow(snapshot: &mut Snapshot, place: &SettingId, value: &str) {
     match snapshot.settings.iter_mut().find(|setting| setting.place == *place) {
         Some(setting) => setting.value = Some(value.to_owned()),
         None => snapshot.settings.push(Setting {
@@ -68,7 +64,7 @@ fn follow(snapshot: &mut Snapshot, place: &SettingPlace, value: &str) {
 
 /// What is advised anew on a machine that follows all that was advised, and how much that was.
 fn left_over(mut snapshot: Snapshot, site: &Site) -> (usize, Vec<String>) {
-    let advised: Vec<(SettingPlace, String)> = places(&snapshot)
+    let advised: Vec<(SettingId, String)> = places(&snapshot)
         .into_iter()
         .filter_map(|place| {
             let row = find(&place.knob).expect("a row");
@@ -78,7 +74,7 @@ fn left_over(mut snapshot: Snapshot, site: &Site) -> (usize, Vec<String>) {
         .collect();
     for (place, value) in &advised {
         let knob = &find(&place.knob).expect("a row").knob;
-        assert_eq!(fits(knob, &AsRead::default(), value), Ok(()), "what is advised for {place}");
+        assert_eq!(fits(knob, &CurrentText::default(), value), Ok(()), "what is advised for {place}");
         follow(&mut snapshot, place, value);
     }
     let mut left = Vec::new();
@@ -174,7 +170,7 @@ proptest! {
 #[test]
 fn the_fixture_is_advised_most_rows_and_follows_them() {
     let snapshot = machine();
-    let all_places: Vec<SettingPlace> = places(&snapshot);
+    let all_places: Vec<SettingId> = places(&snapshot);
     let silent: Vec<&str> = KNOBS
         .iter()
         .filter(|row| {
@@ -191,7 +187,7 @@ fn the_fixture_is_advised_most_rows_and_follows_them() {
 fn settings_of_the_host_are_not_advised_inside_a_pod() {
     let snapshot = machine();
     let inside = |id: &str| {
-        let place = SettingPlace { knob: id.to_owned(), device: None, space: Space::Pid(4711) };
+        let place = SettingId { knob: id.to_owned(), device: None, space: Space::Pid(4711) };
         advise(find(id).expect(id), &snapshot, &site(), &place).is_some()
     };
     assert!(inside("net.core.somaxconn") && inside("net.ipv4.tcp_rmem") && inside("limits.nofile"));

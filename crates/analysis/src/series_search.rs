@@ -1,0 +1,263 @@
+//! The course of a series: which concurrency or rate is measured next, and when there is no more to measure.
+
+use linerate_record::load::{Level, Levels};
+use linerate_record::run::{LoadRequest, StopReason};
+
+use crate::knee::{self, KneeProbe, KneeSearch, KneeStep, KneeVisit};
+use crate::open_loop;
+use crate::slo::{BoundVerdict, RateProbe, RateSearch, RateSearchStep};
+use crate::view::{Measure, Point, Series};
+
+/// Points of full length that the search for the knee of one series may take: `--concurrent` and the documents say
+/// twelve.
+const KNEE_POINTS_MAX: usize = 12;
+
+/// The same of the search for the highest rate.
+const RATE_POINTS_MAX: usize = 18;
+
+/// How many points of full length a series takes at the most.
+#[must_use]
+pub fn points_max(levels: &Levels) -> usize {
+    match levels {
+        Levels::Given(all) => all.len(),
+        Levels::Searched { .. } => KNEE_POINTS_MAX,
+        Levels::Rates { per_s, .. } => per_s.len(),
+        Levels::RateSearch { .. } => RATE_POINTS_MAX,
+    }
+}
+
+/// A series on its way through its levels.
+#[derive(Clone, Debug)]
+pub struct SeriesSearch {
+    levels: SearchLevels,
+    /// The concurrency that was asked for last: of each client, where there are several.
+    concurrency: u32,
+    /// Whether what was measured last leaves nothing to search.
+    over: bool,
+}
+
+#[derive(Clone, Debug)]
+enum SearchLevels {
+    /// Those left of the ones that were given, the next one last.
+    Given(Vec<Level>),
+    /// A search for the knee, with the measure by which it judges: that of its first point.
+    Knee(KneeSearch, Option<Measure>),
+    /// A search for the highest rate, with the requests that are in flight at the most.
+    Rate(RateSearch, u32),
+}
+
+/// For how long a level is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LevelTime {
+    /// As long as any point.
+    Whole,
+    /// As a search for the knee asks.
+    Knee(KneeProbe),
+    /// As a search for the highest rate asks.
+    Rate(RateProbe),
+}
+
+/// Why a point of several clients ended that nobody stopped, by the reasons of those that drove it to its end.
+#[must_use]
+pub fn stop_reason_of_clients(ends: impl Iterator<Item = StopReason>) -> StopReason {
+    let ends: Vec<StopReason> = ends.collect();
+    // Nobody drove it to its end.
+    if ends.is_empty() {
+        return StopReason::ClientsLost;
+    }
+    // One that ended before its time, for a reason that holds for all.
+    let of_all = |reason: &StopReason| ends.iter().all(|ended| ended == reason);
+    [StopReason::NoSuccess, StopReason::ObjectsExhausted].into_iter().find(of_all).unwrap_or(StopReason::Duration)
+}
+
+impl SeriesSearch {
+    /// The course of a load with these levels. Limits of a search are those that the folder says, so that its readers
+    /// know them; a point takes no longer than `point_ms`.
+    #[must_use]
+    pub fn new(levels: &Levels, requested: &LoadRequest, precision: Option<f64>, point_ms: u64) -> Self {
+        let of_rates = requested.slo.as_ref().zip(requested.rate_search.as_ref());
+        let levels = match (&requested.search, of_rates) {
+            (Some(search), _) => SearchLevels::Knee(KneeSearch::new(knee::limits(search, precision, point_ms)), None),
+            (None, Some((slo, rates))) => {
+                let limits = open_loop::limits(slo, rates, point_ms);
+                SearchLevels::Rate(RateSearch::new(limits), levels.highest())
+            }
+            (None, None) => {
+                let mut given = levels.given().unwrap_or_default();
+                given.reverse();
+                SearchLevels::Given(given)
+            }
+        };
+        SeriesSearch { levels, concurrency: 0, over: false }
+    }
+
+    /// The next level, and for how long it is measured; `None` at the end.
+    pub fn next_level(&mut self) -> Option<(Level, LevelTime)> {
+        if self.over {
+            return None;
+        }
+        let next = match &mut self.levels {
+            SearchLevels::Given(left) => left.pop().map(|level| (level, LevelTime::Whole)),
+            SearchLevels::Knee(search, _) => match search.next() {
+                KneeStep::Measure(probe) => {
+                    Some((Level { concurrency: probe.concurrency, rate_per_s: None }, LevelTime::Knee(probe)))
+                }
+                KneeStep::Done(_) => None,
+            },
+            SearchLevels::Rate(search, concurrency) => match search.next() {
+                RateSearchStep::Measure(probe) => {
+                    let level = Level { concurrency: *concurrency, rate_per_s: Some(probe.rate_per_s) };
+                    Some((level, LevelTime::Rate(probe)))
+                }
+                RateSearchStep::Done(_) => None,
+            },
+        };
+        self.concurrency = next.map_or(0, |(level, _)| level.concurrency);
+        next
+    }
+
+    /// Takes how a point went; `figures` is what the view makes of it, where it has any.
+    pub fn observe(&mut self, ended: StopReason, figures: Option<(&Series, &Point)>) {
+        let is_known = match &mut self.levels {
+            SearchLevels::Given(_) => return,
+            SearchLevels::Knee(search, measure) => {
+                let visit = figures.map(|(series, point)| KneeVisit {
+                    concurrency: self.concurrency,
+                    ..point.visit(*measure.get_or_insert(series.measure))
+                });
+                visit.map(|visit| search.observe(visit)).is_some()
+            }
+            SearchLevels::Rate(search, _) => {
+                let visit = figures.and_then(|(_, point)| open_loop::rate_visit(point));
+                visit.map(|visit| search.observe(visit)).is_some()
+            }
+        };
+        // Where nothing succeeds for ten seconds, neither more concurrency nor another rate is a remedy.
+        self.over |= !is_known || ended == StopReason::NoSuccess;
+    }
+
+    /// Rates of a search whose rows the last point puts out of date, and what is shown of them by now.
+    #[must_use]
+    pub fn revised(&self) -> Vec<(f64, BoundVerdict)> {
+        match &self.levels {
+            SearchLevels::Rate(search, _) => search.revised(),
+            SearchLevels::Given(_) | SearchLevels::Knee(..) => Vec::new(),
+        }
+    }
+
+    /// A point that was observed, as all points of its series so far have it.
+    #[must_use]
+    pub fn so_far(&self, point: &Point) -> Point {
+        match &self.levels {
+            SearchLevels::Rate(search, _) => open_loop::so_far(point, search),
+            SearchLevels::Given(_) | SearchLevels::Knee(..) => point.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::load::Spacing;
+    use linerate_record::run::MaybeKnown;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::build::tests::point;
+
+    fn requested(search: Option<Value>) -> LoadRequest {
+        let mut requested = json!({
+            "points": [], "duration_ms": 10_000, "threads": 1, "objects": 0, "bucket": "b", "prefix": "p/",
+            "payload": "signed", "unique": "tail", "verify": false, "range_bytes": null, "max_rate": null,
+            "host_select": "round-robin", "noclear": false, "list_existing": false,
+        });
+        search.into_iter().for_each(|search| requested["search"] = search);
+        serde_json::from_value(requested).unwrap()
+    }
+
+    fn searched(lowest: u32) -> SeriesSearch {
+        let search = json!({ "lowest": lowest, "highest": 64, "series_ms": 120_000, "series": [] });
+        SeriesSearch::new(&Levels::Searched { highest: 64 }, &requested(Some(search)), Some(0.01), 10_000)
+    }
+
+    #[test]
+    fn clients_end_a_point_early_only_for_what_holds_for_all() {
+        use StopReason::{ClientsLost, Duration, NoSuccess, ObjectsExhausted};
+        for (ends, expected) in [
+            (&[][..], ClientsLost),
+            (&[NoSuccess, NoSuccess], NoSuccess),
+            (&[NoSuccess, Duration], Duration),
+            (&[ObjectsExhausted], ObjectsExhausted),
+            (&[ObjectsExhausted, NoSuccess], Duration),
+        ] {
+            assert_eq!(stop_reason_of_clients(ends.iter().copied()), expected, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn a_series_takes_a_point_for_each_level_and_a_search_a_bounded_number() {
+        let rates = |per_s: &[f64]| Levels::Rates {
+            concurrency: 1,
+            spacing: Spacing::Constant,
+            per_s: per_s.to_vec(),
+            slo: None,
+        };
+        let slo = "p99=10ms".parse().unwrap();
+        let search = Levels::RateSearch { concurrency: 1, spacing: Spacing::Constant, highest_per_s: 9.0, slo };
+        for (levels, expected) in [
+            (Levels::Given(vec![1, 4, 9]), 3),
+            (rates(&[10.0, 20.0]), 2),
+            (Levels::Searched { highest: 64 }, 12),
+            (search, 18),
+        ] {
+            assert_eq!(points_max(&levels), expected, "{levels:?}");
+        }
+    }
+
+    #[test]
+    fn a_search_keeps_the_limits_that_its_folder_tells() {
+        for lowest in [1, 4] {
+            let (level, time) = searched(lowest).next_level().unwrap();
+            assert_eq!(level.concurrency, lowest);
+            assert!(matches!(time, LevelTime::Knee(probe) if probe.at_most_ms <= 10_000 && probe.precision >= 0.01));
+        }
+    }
+
+    #[test]
+    fn given_concurrencies_come_in_order_and_take_their_whole_time_whatever_comes_of_them() {
+        let mut course = SeriesSearch::new(&Levels::Given(vec![1, 4, 9]), &requested(None), None, 10_000);
+        let all: Vec<_> = std::iter::from_fn(|| {
+            course.observe(StopReason::NoSuccess, None);
+            course.next_level()
+        })
+        .collect();
+        assert_eq!(all, [1, 4, 9].map(|concurrency| (Level { concurrency, rate_per_s: None }, LevelTime::Whole)));
+    }
+
+    #[test]
+    fn a_search_of_several_clients_counts_in_requests_of_each() {
+        let mut course = searched(1);
+        let mut requested = Vec::new();
+        // Each of three clients keeps so many in flight, and their throughput levels off at 8 of each.
+        while let Some((Level { concurrency, .. }, _)) = course.next_level() {
+            requested.push(concurrency);
+            let point = point(3 * concurrency, 30.0 * f64::from(concurrency.min(8)));
+            let series =
+                Series { clients: Some(3), ..Series::empty(&MaybeKnown::read("get"), &MaybeKnown::read("1MiB"), None) };
+            course.observe(StopReason::Duration, Some((&series, &point)));
+        }
+        assert!(
+            requested.len() > 6 && requested.iter().all(|concurrency| (1..=64).contains(concurrency)),
+            "{requested:?}"
+        );
+        let at = |concurrency| requested.iter().filter(|requested| **requested == concurrency).count();
+        assert!(at(8) >= 2, "the knee is visited again: {requested:?}");
+    }
+
+    #[test]
+    fn a_search_gives_up_where_nothing_succeeds() {
+        let mut course = searched(1);
+        assert_eq!(course.next_level().map(|(level, _)| level.concurrency), Some(1));
+        course.observe(StopReason::NoSuccess, None);
+        assert_eq!(course.next_level(), None);
+    }
+}

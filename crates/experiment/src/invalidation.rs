@@ -1,0 +1,333 @@
+//! What voids an effect that the blocks show: blocks that the arm itself excludes, what ran before, and cells that
+//! never settled. Each makes figures differ without the arm being faster or slower for good; none is seen by a test
+//! that takes the figures for what they are.
+
+use linerate_analysis::student;
+use linerate_record::experiment::{Block, Decision, MeasuredCell};
+
+use crate::drift::{deviation, mean};
+use crate::sentences::percent;
+use linerate_analysis::rng::SeededRng;
+
+/// How improbable it must be that as many more blocks are excluded by one arm, or cells unsettled of one, to be told.
+const UNEVEN: f64 = 0.05;
+
+/// Carry-over as improbable as this is told as such whatever the effect. From the second on, to the one side on which
+/// it would make the effect, the effect must be there without it too: what would hide one needs no such doubt.
+const CARRIED: f64 = 0.01;
+const PERHAPS_CARRIED: f64 = 0.3;
+
+/// Share of an arm's cells that may end unsettled: a search for the end of a ramp errs now and then.
+const UNSETTLED_MAX: f64 = 0.5;
+
+/// By how many more blocks that an arm excluded than the baseline did it is told: one or two come by chance.
+pub(crate) const EXCLUDED_APART: usize = 3;
+
+/// How improbable it must be that an arm's cells rise or fall as much more than the baseline's while they are measured.
+const RISING: f64 = 0.01;
+
+/// Signs drawn for the test by intention to treat.
+const DRAWS: u32 = 3999;
+
+/// Why an effect does not hold: the verdict in its place, and the reason in words.
+pub(crate) type Invalidation = (Decision, String);
+
+/// What is claimed of an arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Claim {
+    /// An effect of this sign.
+    Effect(f64),
+    /// That there is none which matters.
+    NoEffect,
+}
+
+/// What voids a claim of `arm` against the cells of `baseline`.
+pub(crate) fn void(
+    blocks: &[Block],
+    arm: u32,
+    baseline: &[u32],
+    claim: Claim,
+    alpha: f64,
+    seed: u64,
+) -> Option<Invalidation> {
+    excluded(blocks, arm, baseline, claim, alpha, seed)
+        .or_else(|| carried(blocks, arm, baseline, claim, alpha))
+        .or_else(|| unsettled(blocks, arm, baseline))
+        .or_else(|| rising(blocks, arm, baseline))
+}
+
+fn cells<'a>(block: &'a Block, arms: &'a [u32]) -> impl Iterator<Item = &'a MeasuredCell> {
+    block.cells.iter().filter(|cell| arms.contains(&cell.arm))
+}
+
+/// Blocks that the arm's own cell excluded, and those that the baseline's did.
+pub(crate) fn excluded_by(blocks: &[Block], arm: u32, baseline: &[u32]) -> [usize; 2] {
+    let by = |arms: &[u32]| blocks.iter().filter(|block| cells(block, arms).any(|cell| cell.faulty)).count();
+    [by(&[arm]), by(baseline)]
+}
+
+/// By intention to treat: every block in which both were tried counts, and a cell that was faulty is the worst of all.
+fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64, seed: u64) -> Option<Invalidation> {
+    let [own, base] = excluded_by(blocks, arm, baseline);
+    let times = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
+    let reported = format!("its own cells exclude {}, the baseline's {}", times(own), times(base));
+    let share = match claim {
+        // More cells of the baseline have more occasions.
+        Claim::Effect(_) if own * baseline.len() == base => return None,
+        Claim::Effect(share) => share,
+        Claim::NoEffect => {
+            let void = (Decision::ExcludesBlocks, format!("{reported}: the remaining blocks may be its better ones"));
+            return (own.abs_diff(base) >= EXCLUDED_APART).then_some(void);
+        }
+    };
+    let tried = |block: &&Block| block.cells.iter().any(|cell| cell.arm == arm) && cells(block, baseline).count() > 0;
+    let mut signed: Vec<f64> = blocks.iter().filter(tried).filter_map(|block| outcome(block, arm, baseline)).collect();
+    signed.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let ranks: Vec<f64> = (1..).zip(&signed).map(|(rank, v): (u32, _)| f64::from(rank) * v.signum()).collect();
+    let sum: f64 = ranks.iter().sum();
+    let mut as_far = 1_u32;
+    for number in 0..DRAWS {
+        let mut rng = SeededRng::new(seed, 1 << 45 | u64::from(number));
+        let other: f64 = ranks.iter().map(|rank| if rng.bits() & 1 == 1 { *rank } else { -rank }).sum();
+        as_far += u32::from(if share > 0.0 { other >= sum } else { other <= sum });
+    }
+    let p = f64::from(as_far) / f64::from(DRAWS + 1);
+    (p > alpha / 2.0).then(|| {
+        let times = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
+        (
+            Decision::ExcludesBlocks,
+            format!(
+                "its own cells exclude {}, the baseline's {}; with those counted as the worst there is no effect \
+                 beyond chance (p {:.2}): the remaining blocks may be its better ones",
+                times(own),
+                times(base),
+                2.0 * p
+            ),
+        )
+    })
+}
+
+/// The difference of a block, faulty cells being the worst; nothing where both are, or where neither has a figure.
+fn outcome(block: &Block, arm: u32, baseline: &[u32]) -> Option<f64> {
+    let own = block.cells.iter().find(|cell| cell.arm == arm)?;
+    let base_is_faulty = cells(block, baseline).any(|cell| cell.faulty);
+    match (own.faulty, base_is_faulty) {
+        (true, true) => None,
+        (true, false) => Some(f64::NEG_INFINITY),
+        (false, true) => Some(f64::INFINITY),
+        (false, false) => {
+            let base: Vec<f64> = cells(block, baseline).filter_map(|c| c.throughput_per_s).map(f64::ln).collect();
+            (!base.is_empty()).then(|| Some(own.throughput_per_s?.ln() - mean(&base)))?
+        }
+    }
+}
+
+/// Whether what ran before makes the effect: the differences of blocks by what ran before the arm's cell and before the
+/// baseline's. The effect must be there where both came after the same.
+fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64) -> Option<Invalidation> {
+    let (mut differences, mut exposures, mut before) = (Vec::new(), Vec::new(), None);
+    for block in blocks {
+        let (mut own, mut base, mut own_after, mut base_after) = (None, Vec::new(), 0.0, Vec::new());
+        for cell in &block.cells {
+            let after = f64::from(u8::from(before == Some(arm)));
+            before = Some(cell.arm);
+            let figure = cell.throughput_per_s.map(f64::ln);
+            if cell.arm == arm {
+                (own, own_after) = (figure, after);
+            } else if baseline.contains(&cell.arm) {
+                base.extend(figure);
+                base_after.push(after);
+            }
+        }
+        if let Some(own) = own.filter(|_| !base.is_empty() && block.excluded.is_empty()) {
+            differences.push(own - mean(&base));
+            exposures.push(own_after - mean(&base_after));
+        }
+    }
+    let line = Line::through(&exposures, &differences)?;
+    let t = student::quantile(1.0 - alpha / 2.0, line.df);
+    let p = student::two_sided(line.slope / line.slope_error, line.df);
+    let may_make_it = match claim {
+        Claim::Effect(share) => {
+            let stands = line.level * share.signum() > t * line.level_error;
+            line.added * share > 0.0 && p / 2.0 <= PERHAPS_CARRIED && !stands
+        }
+        Claim::NoEffect => false,
+    };
+    (p <= CARRIED || may_make_it).then(|| {
+        let (slope, level) = (percent(line.slope.exp_m1().abs()), percent(line.level.exp_m1().abs()));
+        let way = |v: f64| if v < 0.0 { "lower" } else { "higher" };
+        (
+            Decision::CarriedOver,
+            format!(
+                "what runs after it measures {slope} {} (p {p:.2}), and where both came after the same it is {level} \
+                 {}: what it leaves behind cannot be separated from what it does; settle longer, or restart the target \
+                 between arms",
+                way(line.slope),
+                way(line.level)
+            ),
+        )
+    })
+}
+
+/// A line by least squares: its value at 0 and its slope, with their errors.
+struct Line {
+    level: f64,
+    level_error: f64,
+    slope: f64,
+    slope_error: f64,
+    /// What the slope adds to the mean of the values.
+    added: f64,
+    df: f64,
+}
+
+impl Line {
+    fn through(x: &[f64], y: &[f64]) -> Option<Line> {
+        let n = x.len() as f64;
+        let (middle, height) = (mean(x), mean(y));
+        let squares: f64 = x.iter().map(|x| (x - middle).powi(2)).sum();
+        if x.len() < 4 || squares <= 0.0 {
+            return None;
+        }
+        let slope = x.iter().zip(y).map(|(x, y)| (x - middle) * y).sum::<f64>() / squares;
+        let level = height - slope * middle;
+        let left: f64 = x.iter().zip(y).map(|(x, y)| (y - level - slope * x).powi(2)).sum();
+        let variance = (left / (n - 2.0)).max(1e-18);
+        let level_error = (variance * (1.0 / n + middle * middle / squares)).sqrt();
+        let (slope_error, added) = ((variance / squares).sqrt(), slope * middle);
+        Some(Line { level, level_error, slope, slope_error, added, df: n - 2.0 })
+    }
+}
+
+/// Whether the arm's cells rise or fall while they are measured, and the baseline's do not: a ramp that is longer than
+/// a cell looks settled in each of them.
+fn rising(blocks: &[Block], arm: u32, baseline: &[u32]) -> Option<Invalidation> {
+    let of_block = |block: &Block| {
+        let mean_trend = |arms: &[u32]| {
+            let trends: Vec<f64> = cells(block, arms).filter_map(|cell| cell.trend).collect();
+            (!trends.is_empty()).then(|| mean(&trends))
+        };
+        Some(mean_trend(&[arm])? - mean_trend(baseline)?)
+    };
+    let trends: Vec<f64> = blocks.iter().filter(|block| block.excluded.is_empty()).filter_map(of_block).collect();
+    let (n, middle) = (trends.len() as f64, mean(&trends));
+    let error = (deviation(&trends)? / n.sqrt()).max(1e-12);
+    (trends.len() > 3 && student::two_sided(middle / error, n - 1.0) <= RISING).then(|| {
+        let way = if middle < 0.0 { "fall" } else { "rise" };
+        (
+            Decision::NotSettled,
+            format!(
+                "its cells {way} by {} from the first half of the measured time to the second, relative to the \
+                 baseline's: their final level is not known; measure longer",
+                percent(middle.exp_m1().abs())
+            ),
+        )
+    })
+}
+
+/// Whether the arm's cells, or the baseline's, mostly ended on their way, or those of one far more often.
+fn unsettled(blocks: &[Block], arm: u32, baseline: &[u32]) -> Option<Invalidation> {
+    let unsettled_share = |arms: &[u32]| {
+        let counted = blocks.iter().filter(|block| block.excluded.is_empty());
+        let all: Vec<bool> =
+            counted.flat_map(|block| cells(block, arms)).map(|cell| cell.settled_ns.is_none()).collect();
+        (all.iter().filter(|unsettled| **unsettled).count(), all.len())
+    };
+    let ((own, cells), (base, base_cells)) = (unsettled_share(&[arm]), unsettled_share(baseline));
+    let mostly = |(n, all): (usize, usize)| n as f64 > UNSETTLED_MAX * all as f64;
+    let uneven = own + base > 0 && hypergeometric(own, cells, base, base_cells) <= UNEVEN;
+    (mostly((own, cells)) || mostly((base, base_cells)) || uneven).then(|| {
+        (
+            Decision::NotSettled,
+            format!(
+                "{own} of its {cells} cells and {base} of the baseline's {base_cells} were still on their way when \
+                 they ended: their final level is not known; measure longer"
+            ),
+        )
+    })
+}
+
+/// How probable it is that one arm has as large a part of what happened, either way (Fisher's exact test).
+fn hypergeometric(own: usize, of: usize, base: usize, base_of: usize) -> f64 {
+    let (all, hits) = (of + base_of, own + base);
+    let log_ways = |n: usize, k: usize| (0..k).map(|i| ((n - i) as f64 / (i + 1) as f64).ln()).sum::<f64>();
+    let log = |k: usize| log_ways(of, k) + log_ways(base_of, hits - k) - log_ways(all, hits);
+    let (least, most) = (hits.saturating_sub(base_of), hits.min(of));
+    let seen = log(own);
+    (least..=most).map(log).filter(|other| *other <= seen + 1e-9).map(f64::exp).sum::<f64>().min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fishers_test_is_that_of_the_tables() {
+        for ((own, of), (base, base_of), p) in
+            [((3, 3), (0, 3), 0.1), ((12, 12), (0, 12), 7.4e-7), ((1, 10), (1, 10), 1.0), ((0, 5), (4, 5), 0.047_619)]
+        {
+            let got = hypergeometric(own, of, base, base_of);
+            assert!((got / p - 1.0).abs() < 0.01, "{own} of {of}, {base} of {base_of}: {got}");
+        }
+    }
+
+    /// Blocks of the baseline, arm 0, and of arm 1 in turns of two, from what each measures and whether it is faulty.
+    fn blocks(n: u32, new_cell: impl Fn(u32, u32, Option<u32>) -> (f64, bool, bool)) -> Vec<Block> {
+        blocks_with(n, new_cell, false)
+    }
+
+    /// The same, where the arm's cells may rise to their ends.
+    fn blocks_with(n: u32, new_cell: impl Fn(u32, u32, Option<u32>) -> (f64, bool, bool), ramp: bool) -> Vec<Block> {
+        let mut before = None;
+        (0..n)
+            .map(|block| {
+                let order = if SeededRng::new(u64::from(block), 2).bits() & 1 == 1 { [0, 1] } else { [1, 0] };
+                let cells: Vec<MeasuredCell> = order
+                    .into_iter()
+                    .map(|arm| {
+                        let (level, faulty, settled) = new_cell(block, arm, before);
+                        before = Some(arm);
+                        MeasuredCell {
+                            arm,
+                            started_ns: 0,
+                            ended_ns: 0,
+                            throughput_per_s: Some(1e9 * level.exp()),
+                            settled_ns: settled.then_some(0),
+                            trend: Some(if arm == 1 && ramp { 0.02 } else { 0.0 } + 0.001 * f64::from(block % 3)),
+                            later: None,
+                            settle_ns: 0,
+                            faulty,
+                            secondary: std::collections::BTreeMap::new(),
+                        }
+                    })
+                    .collect();
+                let excluded = cells.iter().filter(|cell| cell.faulty).map(|cell| cell.arm.to_string()).collect();
+                Block { cells, excluded }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_thing_that_voids_an_effect_does_and_a_sound_one_stands() {
+        let noise = |block: u32, arm: u32| 0.004 * f64::from((block * 7 + arm * 3) % 5) - 0.008;
+        let sound = |block: u32, arm: u32, _: Option<u32>| (0.03 * f64::from(arm) + noise(block, arm), false, true);
+        let verdict =
+            |blocks: &[Block]| void(blocks, 1, &[0], Claim::Effect(0.03), 0.05, 1).map(|(decision, _)| decision);
+        assert_eq!(verdict(&blocks(20, sound)), None);
+        assert_eq!(void(&blocks(20, sound), 1, &[0], Claim::NoEffect, 0.05, 1), None);
+        let failing = |block: u32, arm: u32, before| {
+            let (level, ..) = sound(block, arm, before);
+            (level, arm == 1 && block % 5 < 2, true)
+        };
+        assert_eq!(verdict(&blocks(20, failing)), Some(Decision::ExcludesBlocks));
+        let once = |block: u32, arm: u32, before| (sound(block, arm, before).0, arm == 1 && block == 3, true);
+        assert_eq!(verdict(&blocks(20, once)), None, "one excluded block of twenty is not the worst of all of them");
+        let left_behind = |block: u32, arm: u32, before: Option<u32>| {
+            (noise(block, arm) - if before == Some(1) { 0.06 } else { 0.0 }, false, true)
+        };
+        assert_eq!(verdict(&blocks(20, left_behind)), Some(Decision::CarriedOver));
+        let ramps = |block: u32, arm: u32, before| (sound(block, arm, before).0, false, arm == 0);
+        assert_eq!(verdict(&blocks(20, ramps)), Some(Decision::NotSettled));
+        assert_eq!(verdict(&blocks_with(20, sound, true)), Some(Decision::NotSettled));
+    }
+}

@@ -1,0 +1,127 @@
+//! Whether the places in time of an arm and of the baseline are those that a draw gives: all of the baseline first,
+//! first in every block, or all but one run of either, and an effect of the arm is one of time too.
+
+use linerate_analysis::rng::{SeededRng, shuffle};
+
+/// How improbable an order must be for it not to be taken for a draw. Four runs after four others with one exchanged
+/// come of a draw in 4 of 70, and are to be seen.
+const CHANCE: f64 = 0.06;
+
+/// Draws against which the places of runs are held.
+const DRAWS: u32 = 1999;
+
+/// What the places in time of two arms say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceOrder {
+    /// They are not told, or not of all.
+    Unknown,
+    /// As a draw gives them.
+    Even,
+    /// A draw seldom gives them: how they are, for a sentence.
+    Uneven(String),
+}
+
+/// Of blocks: places of the arm and of the baseline in each.
+pub(crate) fn within_blocks(pairs: &[Option<(u32, u32)>], baseline: &str) -> PlaceOrder {
+    let Some(pairs) = pairs.iter().copied().collect::<Option<Vec<(u32, u32)>>>().filter(|pairs| !pairs.is_empty())
+    else {
+        return PlaceOrder::Unknown;
+    };
+    if pairs.iter().any(|(arm, base)| arm == base) {
+        return PlaceOrder::Unknown;
+    }
+    let (n, after) = (pairs.len(), pairs.iter().filter(|(arm, base)| arm > base).count());
+    if after != 0 && after != n && of_coins(n, after) > CHANCE {
+        return PlaceOrder::Even;
+    }
+    let (way, times) = if 2 * after > n { ("after", after) } else { ("before", n - after) };
+    PlaceOrder::Uneven(format!("it ran {way} {baseline} in {times} of {n} blocks"))
+}
+
+/// Of runs without blocks: places of each arm's.
+pub(crate) fn of_runs(arm: &[Option<u32>], base: &[Option<u32>], baseline: &str, seed: u64) -> PlaceOrder {
+    let all = arm.iter().chain(base).copied().collect::<Option<Vec<u32>>>().filter(|_| !arm.is_empty());
+    let Some(all) = all.filter(|_| !base.is_empty()) else { return PlaceOrder::Unknown };
+    let mut sorted = all.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return PlaceOrder::Unknown;
+    }
+    let ranks: Vec<usize> = all.iter().map(|place| sorted.partition_point(|other| other < place)).collect();
+    let n = arm.len();
+    let centre = (n * (ranks.len() - 1)) as f64 / 2.0;
+    let away = |ranks: &[usize]| ranks[..n].iter().sum::<usize>() as f64 - centre;
+    let own = away(&ranks);
+    let (of_arm, of_base) = ranks.split_at(n);
+    let apart = of_arm.iter().min() > of_base.iter().max() || of_arm.iter().max() < of_base.iter().min();
+    let (mut rng, mut other, mut as_far) = (SeededRng::new(seed, 1 << 43), ranks.clone(), 1_u32);
+    for _ in 0..DRAWS {
+        shuffle(&mut other, &mut rng);
+        as_far += u32::from(away(&other).abs() >= own.abs() - 1e-9);
+    }
+    if !apart && f64::from(as_far) > CHANCE * f64::from(DRAWS + 1) {
+        return PlaceOrder::Even;
+    }
+    let way = if own > 0.0 { "after" } else { "before" };
+    let share = if apart { "all" } else { "nearly all" };
+    PlaceOrder::Uneven(format!("{share} its runs came {way} those of {baseline}"))
+}
+
+/// How probable it is that of `n` coins as many fall on one side as `heads` or more, either side counted.
+fn of_coins(n: usize, heads: usize) -> f64 {
+    let most = heads.max(n - heads);
+    let mut log = -(n as f64) * std::f64::consts::LN_2;
+    let mut tail = 0.0;
+    // From none of one side up: the logarithm, since 2^-n vanishes.
+    for k in 0..=n - most {
+        tail += log.exp();
+        log += ((n - k) as f64).ln() - ((k + 1) as f64).ln();
+    }
+    (2.0 * tail).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coins_fall_as_the_tables_say() {
+        for (n, heads, p) in [(6, 6, 2.0 / 64.0), (12, 11, 26.0 / 4096.0), (10, 5, 1.0), (10, 2, 112.0 / 1024.0)] {
+            assert!((of_coins(n, heads) - p).abs() < 1e-9, "{heads} of {n}: {}", of_coins(n, heads));
+        }
+        assert!(of_coins(100_000, 50_400) > 0.01 && of_coins(100_000, 52_000) < 1e-9);
+    }
+
+    #[test]
+    fn an_order_that_no_draw_gives_is_seen_with_one_exchanged_too() {
+        let places = |of: &[u32]| of.iter().map(|&place| Some(place)).collect::<Vec<_>>();
+        for (arm, base, uneven) in [
+            (&[5, 6, 7, 8][..], &[1, 2, 3, 4][..], true),
+            (&[4, 6, 7, 8], &[1, 2, 3, 5], true),
+            (&[1, 4, 5, 8], &[2, 3, 6, 7], false),
+            (&[1], &[2, 3, 4], true),
+        ] {
+            let found = of_runs(&places(arm), &places(base), "default", 1);
+            assert_eq!(matches!(found, PlaceOrder::Uneven(_)), uneven, "{arm:?} {base:?}: {found:?}");
+        }
+        assert_eq!(of_runs(&[Some(1), None], &[Some(2)], "default", 1), PlaceOrder::Unknown);
+        assert_eq!(of_runs(&[Some(1)], &[Some(1)], "default", 1), PlaceOrder::Unknown);
+        let blocks = |after: usize| (0..12).map(|i| Some(if i < after { (2, 1) } else { (1, 2) })).collect::<Vec<_>>();
+        for (after, uneven) in [(12, true), (11, true), (6, false), (8, false), (0, true)] {
+            let found = within_blocks(&blocks(after), "default");
+            assert_eq!(matches!(found, PlaceOrder::Uneven(_)), uneven, "{after}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_drawn_is_seldom_taken_for_something_else() {
+        let mut uneven = 0;
+        for seed in 0..600 {
+            let (mut rng, mut places) = (SeededRng::new(seed, 3), (0..16).map(Some).collect::<Vec<Option<u32>>>());
+            shuffle(&mut places, &mut rng);
+            let found = of_runs(&places[..8], &places[8..], "default", seed);
+            uneven += u32::from(found != PlaceOrder::Even);
+        }
+        assert!(uneven < 55, "{uneven} of 600");
+    }
+}

@@ -1,0 +1,416 @@
+//! The points of a run: each is driven, recorded as it goes, and told when it has ended.
+
+mod fleet_points;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use linerate_analysis::series_search::SeriesSearch;
+use linerate_analysis::view::{Measure, Point, Series, View};
+use linerate_load::point::{PointDriver, PointOutcome, drive};
+use linerate_load::session::{EndCondition, PointPlan, Source};
+use linerate_record::load::sizes::OBJECT_BYTES_MAX;
+use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
+use linerate_record::run::{Op, OutsideRow, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason, failure_kind};
+use linerate_record::units::{bytes_iec, grouped};
+
+use super::objects::RunObjects;
+use super::preparation::{delete_set_objects, read_set_objects};
+use super::recorder::{PointEnding, PointRecorder, Recorder};
+use super::setup::{CEILING_TIMING, PreparedRun};
+use crate::remote::remote_load;
+use crate::run::point_timing::Timing;
+use crate::run::{interrupt, target_process};
+use crate::terminal::failure::Failure;
+use crate::terminal::progress::Progress;
+
+/// Requests in flight while objects are written beforehand.
+const PREPARE_CONCURRENCY: u32 = 16;
+
+/// Most requests in flight at a ceiling: more gain nothing on a loopback.
+const CLIENT_CEILING_CONCURRENCY_MAX: u32 = 64;
+
+/// The only series and point of a view, where it has figures.
+fn only_point(view: &View) -> Option<(&Series, &Point)> {
+    let series = view.series.first()?;
+    Some((series, series.points.first()?))
+}
+
+/// What stands above the rows of points.
+fn header(figures: Option<(&Series, &Point)>) -> String {
+    match figures {
+        Some((_, point)) if point.open.is_some() => linerate_report::terminal::open_table_header(),
+        Some((series, _)) => linerate_report::terminal::table_header(series.measure),
+        None => linerate_report::terminal::table_header(Measure::Bytes),
+    }
+}
+
+/// The point's row of the report.
+fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
+    let label = format!("{} {}", spec.workload, spec.size);
+    match figures {
+        Some((series, point)) => linerate_report::terminal::point_line(&label, point, series.measure),
+        None => format!("{spec}: no whole interval"),
+    }
+}
+
+/// What is written before a point, and how much that is.
+fn preparation_text(count: u64, size: &PointSizes, sizes: &Sizes) -> String {
+    let all = bytes_iec(count as f64 * sizes.mean());
+    format!("writing {} objects of {size}, {all} in all", grouped(count))
+}
+
+/// Why a run does not go on of which so many objects of a number were written beforehand.
+/// `by` says which clients failed, where there are some.
+fn preparation_failure(
+    (done, count): (u64, u64),
+    size: &PointSizes,
+    mut errors: BTreeMap<String, u64>,
+    retries: u32,
+    by: &str,
+) -> Failure {
+    if errors.is_empty() {
+        errors.insert("no answer".into(), count - done.min(count));
+    }
+    let remedy = linerate_report::terminal::retry_remedy(&errors, done, retries);
+    Failure::Prepare { count, size: size.to_string(), kinds: failure_kind::counts(&errors) + by, remedy }
+}
+
+/// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
+/// its ceilings over TLS, and once more without, so that what TLS costs shows.
+pub(super) fn measure_client_ceilings(
+    setup: &PreparedRun<'_>,
+    interrupted: &AtomicBool,
+    progress: &Progress,
+    recorder: &mut Recorder,
+) -> Result<(), Failure> {
+    if !setup.measures_ceilings() {
+        return Ok(());
+    }
+    progress.set_task("measuring the client ceiling");
+    if let Some(clients) = &setup.clients {
+        return fleet_points::measure_fleet_ceilings(setup, clients, interrupted, progress, recorder);
+    }
+    let tls = setup.session.tls.is_some();
+    measure_client_ceilings_of(setup, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
+    if tls && !interrupt::is_set(interrupted) {
+        measure_client_ceilings_of(setup, Purpose::PlainCeiling, false, interrupted, progress, recorder)?;
+    }
+    Ok(())
+}
+
+fn measure_client_ceilings_of(
+    setup: &PreparedRun<'_>,
+    purpose: Purpose,
+    tls: bool,
+    interrupted: &AtomicBool,
+    progress: &Progress,
+    recorder: &mut Recorder,
+) -> Result<(), Failure> {
+    let mut null = target_process::start(OwnTarget::Null, None, None, tls)?;
+    let session = remote_load::null_target_session(&setup.session, &mut null)?;
+    let with = PointDriver { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
+    let most = setup.load.levels.highest();
+    for work in &setup.load.work {
+        for (size, sizes) in sizes_with_names(setup, &work.sizes) {
+            let concurrency = most.min(CLIENT_CEILING_CONCURRENCY_MAX);
+            let spec = PointSpec {
+                workload: work.workload.clone().into(),
+                size: size.into(),
+                concurrency,
+                rate_per_s: None,
+                clients: None,
+            };
+            let source = Source::Set { set: 0, count: (1 << 40) - 1 };
+            let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING_TIMING, source);
+            let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
+            let rule = CEILING_TIMING.rule(concurrency);
+            let drive = |point_recorder: &mut PointRecorder<'_>| -> Result<_, Failure> {
+                Ok(drive(&with, &plan, |figures| point_recorder.interval(figures))?)
+            };
+            let (outcome, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, point_ending)?;
+            recorded?;
+            debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
+            if interrupt::is_set(interrupted) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sizes with the names that points give them. Objects that were there before count as one size: their mean.
+fn sizes_with_names(setup: &PreparedRun<'_>, sizes: &[Sizes]) -> Vec<(PointSizes, Sizes)> {
+    if setup.existing.is_empty() {
+        return sizes.iter().map(|s| (s.clone().into(), s.clone())).collect();
+    }
+    let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
+    let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
+    let sizes = mean.to_string().parse().ok();
+    sizes.map(|sizes| vec![(PointSizes::Existing, sizes)]).unwrap_or_default()
+}
+
+fn plan(
+    setup: &PreparedRun<'_>,
+    workload: &Workload,
+    sizes: &Sizes,
+    concurrency: u32,
+    timing: Timing,
+    source: Source,
+) -> PointPlan {
+    let load = &setup.load;
+    PointPlan {
+        threads: setup.threads,
+        listed: match source {
+            Source::Set { count, .. } if !setup.stores_nothing() => count,
+            _ => 0,
+        },
+        source,
+        until: EndCondition::Intervals(timing.all),
+        cap: setup.cap.clone(),
+        ..remote_load::plan_of_load(load, workload, sizes, concurrency, timing.interval_ms * 1_000_000)
+    }
+}
+
+/// What the folder has of the end of a point of this process.
+fn point_ending(outcome: &PointOutcome) -> PointEnding {
+    let (connections, alongside) = (outcome.connections, outcome.alongside.clone());
+    let in_flight = Some(outcome.in_flight.clone());
+    PointEnding { ended: outcome.ended, connections, alongside, in_flight, lost: Vec::new() }
+}
+
+/// Drives the series of the load.
+pub(super) fn drive_series(
+    setup: &PreparedRun<'_>,
+    interrupted: &AtomicBool,
+    progress: &Progress,
+    recorder: &mut Recorder,
+    objects: &mut RunObjects<'_>,
+) -> Result<(), Failure> {
+    let with = PointDriver { session: &setup.session, clock: setup.clock, interrupted, target_pid: setup.target_pid };
+    for work in &setup.load.work {
+        for (size, sizes) in sizes_with_names(setup, &work.sizes) {
+            let (has_header, workload) = (Cell::new(false), &work.workload);
+            let mut series =
+                SeriesDriver { setup, with: &with, progress, workload, size: &size, sizes: &sizes, has_header };
+            if series.run(recorder, objects)?.is_break() || interrupt::is_set(interrupted) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One workload at one size.
+struct SeriesDriver<'a> {
+    setup: &'a PreparedRun<'a>,
+    with: &'a PointDriver<'a>,
+    progress: &'a Progress,
+    workload: &'a Workload,
+    size: &'a PointSizes,
+    sizes: &'a Sizes,
+    /// Whether the names above its rows were shown.
+    has_header: Cell<bool>,
+}
+
+impl SeriesDriver<'_> {
+    /// Drives the series; breaks off where the run is to end with it.
+    fn run(&mut self, recorder: &mut Recorder, objects: &mut RunObjects<'_>) -> Result<ControlFlow<()>, Failure> {
+        let reads = self.workload.reads();
+        let mut source = Source::Set { set: 0, count: 0 };
+        let mut keep = None;
+        if !self.setup.existing.is_empty() {
+            source = Source::Existing(self.setup.existing.clone());
+        } else if reads {
+            let count = read_set_objects(&self.setup.load, self.sizes);
+            let set = self.write_objects(count, objects, recorder)?;
+            (source, keep) = (Source::Set { set, count }, Some(set));
+        }
+        let mut goes_on = ControlFlow::Continue(());
+        // What is read is the same for every number of clients: other sets would be another load.
+        for clients in self.setup.client_counts() {
+            goes_on = self.points(clients, &mut source, keep, recorder, objects)?;
+            if interrupt::is_set(self.with.interrupted) || goes_on.is_break() {
+                break;
+            }
+        }
+        let _ = objects.clear_except(None, self.progress);
+        Ok(goes_on)
+    }
+
+    /// Drives the points of the series from so many clients, where there are some.
+    fn points(
+        &self,
+        clients: Option<u32>,
+        source: &mut Source,
+        keep: Option<u32>,
+        recorder: &mut Recorder,
+        objects: &mut RunObjects<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let is_delete_only = self.workload.is_delete_only();
+        let timing = if is_delete_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
+        let (levels, requested) = (&self.setup.load.levels, &recorder.manifest.requested);
+        let mut course = SeriesSearch::new(levels, requested, timing.precision, timing.point_ms());
+        let mut goes_on = ControlFlow::Continue(());
+        let begin_ms = self.progress.position_ms();
+        let mut expected_ms = begin_ms;
+        while let Some((level, time)) = course.next_level() {
+            let timing = timing.for_level(time);
+            if recorder.is_halted.load(Ordering::Relaxed) {
+                goes_on = ControlFlow::Break(());
+            }
+            if interrupt::is_set(self.with.interrupted) || goes_on.is_break() {
+                break;
+            }
+            if is_delete_only {
+                let count = delete_set_objects(&self.setup.load);
+                let set = self.write_objects(count, objects, recorder)?;
+                *source = Source::Set { set, count };
+            }
+            goes_on = match (&self.setup.clients, clients) {
+                (Some(all), Some(count)) => {
+                    self.drive_fleet_point(all, count, level, timing, source, &mut course, recorder, objects)?
+                }
+                _ => self.point(level, timing, source.clone(), &mut course, recorder, objects)?,
+            };
+            if matches!(self.setup.load.levels, Levels::Given(_)) {
+                // Points that end early leave the bar behind; a search takes what they save for more points.
+                expected_ms += timing.point_ms();
+                self.progress.reached_ms(expected_ms);
+            }
+            let _ = objects.clear_except(keep, self.progress);
+        }
+        self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.load.levels));
+        if interrupt::is_set(self.with.interrupted) || goes_on.is_break() {
+            return Ok(goes_on);
+        }
+        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into(), clients };
+        recorder.record_series(self.setup, series).map(|()| goes_on)
+    }
+
+    /// Drives one point of the series, and notes what it wrote; breaks off where the run is to end with it.
+    fn point(
+        &self,
+        Level { concurrency, rate_per_s }: Level,
+        timing: Timing,
+        source: Source,
+        course: &mut SeriesSearch,
+        recorder: &mut Recorder,
+        objects: &mut RunObjects<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let write_set = objects.new_set();
+        let arrivals = self.setup.arrivals(rate_per_s, recorder.next_point);
+        let plan = plan(self.setup, self.workload, self.sizes, concurrency, timing, source);
+        let cap = plan.cap.clone().filter(|_| arrivals.is_none());
+        // Below the prefix of this run nobody else writes; what the point itself writes is not counted as it goes.
+        let fixed = plan.listed > 0 && !self.workload.writes();
+        let listed_most = if fixed { objects.objects_ever_written() } else { u64::MAX };
+        let plan = PointPlan { write_set, arrivals, cap, listed_most, ..plan };
+        let (workload, size) = (self.workload.clone().into(), self.size.clone().into());
+        let spec = PointSpec { workload, size, concurrency, rate_per_s, clients: None };
+        let point_to_drive = (&plan, timing.rule(concurrency));
+        let drive = |point_recorder: &mut PointRecorder<'_>| -> Result<_, Failure> {
+            Ok(drive(self.with, &plan, |figures| point_recorder.interval(figures))?)
+        };
+        let (outcome, view) =
+            recorder.point(Purpose::Measure, &spec, point_to_drive, self.progress, drive, point_ending)?;
+        let workload = self.workload;
+        if workload.writes() {
+            // What a mixed workload deletes is of what it wrote.
+            let stored = (!workload.has(Op::Delete)).then_some(outcome.stored);
+            objects.note(write_set, outcome.written_until, self.sizes, stored);
+        } else if let (Source::Set { set, .. }, true) = (&plan.source, workload.has(Op::Delete)) {
+            objects.note_deleted(*set, outcome.deleted);
+        }
+        objects.note_abandoned(outcome.unended_writes, outcome.unfinished);
+        Ok(self.finish_point(&spec, outcome.ended, view?.as_ref(), course))
+    }
+
+    /// Takes how a point went, and shows its row; breaks off where the run is to end with it.
+    fn finish_point(
+        &self,
+        spec: &PointSpec,
+        ended: StopReason,
+        view: Option<&View>,
+        course: &mut SeriesSearch,
+    ) -> ControlFlow<()> {
+        let figures = view.and_then(only_point);
+        if !self.has_header.replace(true) {
+            self.progress.finished(&header(figures));
+        }
+        course.observe(ended, figures);
+        let so_far = figures.map(|(series, point)| (series, course.so_far(point)));
+        self.progress.finished(&line(spec, so_far.as_ref().map(|(series, point)| (*series, point))));
+        for (rate_per_s, now) in course.revised() {
+            self.progress.finished(&linerate_report::terminal::revised_line(rate_per_s, now));
+        }
+        let ends_run = matches!(ended, StopReason::ErrorLimit | StopReason::Canary | StopReason::ClientsLost);
+        if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// What writes objects beforehand.
+    const fn preparation_workload(&self) -> Workload {
+        Workload::Single(match self.setup.load.objects.write {
+            Write::Put => Op::Put,
+            Write::Multipart => Op::Multipart,
+        })
+    }
+
+    /// Writes objects for reading or deleting, from wherever the load comes.
+    fn write_objects(&self, count: u64, objects: &mut RunObjects<'_>, recorder: &mut Recorder) -> Result<u32, Failure> {
+        match &self.setup.clients {
+            Some(clients) => self.prepare_by_clients(clients, count, objects, recorder),
+            None => self.prepare_objects(count, objects, recorder),
+        }
+    }
+
+    /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
+    fn prepare_objects(
+        &self,
+        count: u64,
+        objects: &mut RunObjects<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<u32, Failure> {
+        let is_halted = Arc::clone(&recorder.is_halted);
+        let set = objects.new_set();
+        let nothing = Source::Set { set: 0, count: 0 };
+        let plan =
+            plan(self.setup, &self.preparation_workload(), self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
+        let until = EndCondition::Written(count);
+        let plan = PointPlan { write_set: set, until, verify: false, error_limit: None, ..plan };
+        let what = preparation_text(count, self.size, self.sizes);
+        self.progress.set_task(&what);
+        let (mut done, mut bytes, mut errors) = (0, 0, BTreeMap::<String, u64>::new());
+        let mut alongside = Vec::new();
+        let outcome = drive(self.with, &plan, |mut figures| {
+            figures.rows.iter().for_each(|row| OutsideRow::from_interval(row).add_to(&mut alongside));
+            figures.rows.retain(|row| !row.op.is_detail());
+            done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
+            bytes += figures.rows.iter().map(|r| r.bytes).sum::<u64>();
+            for (kind, n) in figures.rows.into_iter().flat_map(|r| r.errors) {
+                *errors.entry(kind).or_default() += n;
+            }
+            self.progress.live(&format!("{what}: {done} done, {}", bytes_iec(bytes as f64)));
+            if is_halted.load(Ordering::Relaxed) {
+                ControlFlow::Break(StopReason::Canary)
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
+        let stored = outcome.as_ref().ok().map(|o| o.stored);
+        objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes, stored);
+        let outcome = outcome?;
+        outcome.alongside.iter().for_each(|row| row.add_to(&mut alongside));
+        recorder.record_preparation(alongside)?;
+        objects.note_abandoned(outcome.unended_writes, outcome.unfinished);
+        let is_halted = is_halted.load(Ordering::Relaxed) || interrupt::is_set(self.with.interrupted);
+        if is_halted || (errors.is_empty() && done == count) {
+            return Ok(set);
+        }
+        Err(preparation_failure((done, count), self.size, errors, plan.retries, ""))
+    }
+}

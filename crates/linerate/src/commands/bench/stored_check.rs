@@ -1,0 +1,104 @@
+//! What the target said that it stored or deleted, held against what it shows: by a listing, and a few objects by HEAD.
+
+use std::time::{Duration, Instant};
+
+use linerate_analysis::findings::{ShownSet, against_head, against_listing, not_checked, not_headed, not_stored};
+use linerate_load::bucket::{Bucket, BucketError, Stored};
+use linerate_load::object_id::ObjectId;
+use linerate_load::object_size::size_of;
+use linerate_record::finding::Finding;
+use linerate_record::units::Rate;
+
+use super::objects::WrittenSet;
+use super::setup::PreparedRun;
+use crate::run::interrupt;
+
+/// Pages of a thousand objects that are listed of a set. More would cost a run of millions more than they tell.
+const LISTED_PAGES: u32 = 2;
+
+/// How often a listing that shows too few, or too many, is asked again, and how long it is waited between: some targets
+/// list late.
+const LISTING_ATTEMPTS: u32 = 3;
+const LISTING_RETRY_DELAY: Duration = Duration::from_millis(700);
+
+/// How soon a signal is noticed while it is waited.
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Holds a set against what the target shows of it; an error where it could not be looked at.
+pub(super) fn check_set(setup: &PreparedRun<'_>, written: &WrittenSet) -> Result<Option<Finding>, Finding> {
+    if setup.stores_nothing() || interrupt::is_set(&setup.signalled) {
+        return Ok(None);
+    }
+    let found = setup.calls_until_signal(|bucket| set_finding(setup, written, bucket));
+    match found {
+        Ok(found) => Ok(found),
+        Err(BucketError::Stopped) => Ok(None),
+        Err(error) => Err(not_checked(error)),
+    }
+}
+
+/// What is wrong with a set.
+fn set_finding(
+    setup: &PreparedRun<'_>,
+    written: &WrittenSet,
+    bucket: &mut Bucket<'_>,
+) -> Result<Option<Finding>, BucketError> {
+    let mut listed = Stored::default();
+    for look in 0..LISTING_ATTEMPTS {
+        if look > 0 {
+            sleep_unless_signalled(setup, LISTING_RETRY_DELAY);
+        }
+        listed = bucket.stored(written.set, LISTED_PAGES)?;
+        wait_for_rate_cap(setup, LISTED_PAGES.into());
+        if against_listing(&written.confirmed, &listed_set(&listed)).is_none() {
+            break;
+        }
+    }
+    match against_listing(&written.confirmed, &listed_set(&listed)) {
+        None => check_by_heads(setup, written, &listed.sample, bucket),
+        set_finding => Ok(set_finding.map(not_stored)),
+    }
+}
+
+/// What HEAD says of objects that a listing has just shown, that cannot be.
+fn check_by_heads(
+    setup: &PreparedRun<'_>,
+    written: &WrittenSet,
+    sample: &[u64],
+    bucket: &mut Bucket<'_>,
+) -> Result<Option<Finding>, BucketError> {
+    for &seq in sample {
+        let id = ObjectId { set: written.set, seq };
+        let size_bytes = size_of(&written.sizes, setup.session.seed, id);
+        let reported = match bucket.head(id, size_bytes) {
+            // The listing showed it whole, and HEAD wants a permission that no other call of a run of writes wants.
+            Err(error @ BucketError::Refused { status: 403, .. }) => return Ok(Some(not_headed(error))),
+            reported => reported?,
+        };
+        wait_for_rate_cap(setup, 1);
+        if let Some(wrong) = against_head(seq, size_bytes, reported) {
+            return Ok(Some(not_stored(wrong)));
+        }
+    }
+    Ok(None)
+}
+
+/// What a listing shows of a set.
+fn listed_set(listed: &Stored) -> ShownSet {
+    ShownSet { objects: listed.objects, whole: listed.whole, wrong: listed.wrong.clone() }
+}
+
+/// A cap on requests holds for these too.
+fn wait_for_rate_cap(setup: &PreparedRun<'_>, requests: u64) {
+    if let Some(Rate::Requests(per_s)) = setup.load.max_rate {
+        sleep_unless_signalled(setup, Duration::from_secs_f64(requests as f64 / per_s));
+    }
+}
+
+/// Waits, but not once a signal has come: the next call ends then.
+fn sleep_unless_signalled(setup: &PreparedRun<'_>, so_long: Duration) {
+    let until = Instant::now() + so_long;
+    while Instant::now() < until && !interrupt::is_set(&setup.signalled) {
+        std::thread::sleep(so_long.min(SIGNAL_POLL_INTERVAL));
+    }
+}

@@ -1,0 +1,120 @@
+//! Buckets that keep versions: told before the load, and what the run wrote deleted by its versions after it.
+
+use linerate_analysis::findings::{CountPrecision, LeftAtTarget};
+use linerate_load::bucket::{Bucket, BucketError, DefaultLock, LeftObjects, Versioning};
+use linerate_record::units::grouped;
+
+use super::objects::{LISTING_DELETION_TIMEOUT, deletion_batch, deletion_limit, report_deletion};
+use super::setup::PreparedRun;
+use crate::run::consent;
+use crate::terminal::failure::Failure;
+use crate::terminal::progress::{Progress, print_error};
+
+/// What the bucket does with what is deleted in it, where this run deletes anything; tells of it. What is written to a
+/// bucket that locks it is there to stay: that wants consent of its own.
+pub(super) fn check_versioning(setup: &PreparedRun<'_>, bucket: &mut Bucket<'_>) -> Result<Versioning, Failure> {
+    if setup.load.objects.list_existing || setup.stores_nothing() || setup.has_own_target() {
+        return Ok(Versioning::Nothing);
+    }
+    let keeping = bucket.keeping()?;
+    let (name, output) = (&setup.session.bucket, setup.output);
+    match &keeping {
+        Versioning::Versions { lock: DefaultLock::Held(lock) } => {
+            let what = format!(
+                "bucket {name:?} locks what is written to it ({lock}): what this run writes cannot be deleted before"
+            );
+            if setup.yes_load {
+                print_error(&format!("warning: {what}"));
+            } else {
+                let fix = "give --yes-load to consent, or name another --bucket";
+                consent::ask_or_refuse(&what, "You pay for it during that time.", fix)?;
+            }
+        }
+        Versioning::Versions { lock } if !output.quiet && !output.json => {
+            let then = if setup.load.objects.noclear { "and stays" } else { "and is deleted with all its versions" };
+            let unless = match lock {
+                DefaultLock::Unknown(why) => {
+                    format!("; it is not known whether the bucket locks what is written to it: {why}")
+                }
+                DefaultLock::Open | DefaultLock::Held(_) => String::new(),
+            };
+            print_error(&format!(
+                "bucket {name:?} keeps versions: what this run writes is kept as such, {then}{unless}"
+            ));
+        }
+        _ => {}
+    }
+    Ok(keeping)
+}
+
+/// Deletes a set, or all of them, by versions: of so many objects at the most, as far as is known. `None` where the
+/// target lists none. What it does not delete is an error.
+pub(super) fn delete_versions(
+    setup: &PreparedRun<'_>,
+    (set, objects): (Option<u32>, u64),
+    bucket: &mut Bucket<'_>,
+    progress: &Progress,
+) -> Result<Option<LeftObjects>, BucketError> {
+    let mut requested = 0;
+    // Each object has a version, and may have a delete marker.
+    let mut goes_on = deletion_limit(objects.saturating_mul(2), LISTING_DELETION_TIMEOUT);
+    bucket.sweep_versions(set, deletion_batch(setup), &mut |n| {
+        requested += n;
+        report_deletion(
+            setup,
+            progress,
+            &format!("deleting versions of what this run wrote: {}", grouped(requested)),
+            false,
+        );
+        goes_on(n)
+    })
+}
+
+/// Deletes what is left of versions and delete markers at the end, of so many objects at the most; tells what stays.
+/// `seen` counts what listings of them have shown.
+pub(super) fn delete_remaining_versions(
+    setup: &PreparedRun<'_>,
+    objects: u64,
+    progress: &Progress,
+    seen: &mut u64,
+) -> Option<LeftAtTarget> {
+    if setup.keeping == Versioning::Nothing {
+        match list_versions_once(setup) {
+            None | Some(Ok(false)) => return None,
+            Some(Ok(true)) => {}
+            Some(Err(error)) => return Some(unlisted_versions(&error)),
+        }
+    }
+    let swept = setup.calls_after_load(|bucket| delete_versions(setup, (None, objects), bucket, progress));
+    *seen += swept.as_ref().map_or(0, |swept| swept.as_ref().map_or(0, |left| left.seen));
+    Some(match (swept, &setup.keeping) {
+        (Ok(Some(LeftObjects { objects: 0, .. })), _) | (Ok(None), Versioning::Nothing) => return None,
+        (Ok(None), Versioning::Unknown(why)) => {
+            LeftAtTarget::PerhapsVersions(why.clone(), "the target does not list versions".to_owned())
+        }
+        (Ok(None), Versioning::Versions { .. }) => {
+            LeftAtTarget::UnseenVersions("the bucket keeps them, and the target does not list them".to_owned())
+        }
+        (Ok(Some(LeftObjects { objects, more, wavers, why, .. })), _) => {
+            let known = CountPrecision::from_listing(more, wavers);
+            LeftAtTarget::Versions { count: objects, known, why: why.map(|why| why.to_string()) }
+        }
+        (Err(error), Versioning::Unknown(why)) if error.is_an_answer() => {
+            LeftAtTarget::PerhapsVersions(why.clone(), error.to_string())
+        }
+        (Err(error), _) => LeftAtTarget::UnseenVersions(error.to_string()),
+    })
+}
+
+/// Whether a listing of versions shows something of the run in a bucket that is said to keep none: what a listing of
+/// objects no longer shows may be there still. A target that lists no versions shows none. Nothing where nobody looks.
+fn list_versions_once(setup: &PreparedRun<'_>) -> Option<Result<bool, BucketError>> {
+    let is_looked_at = !setup.stores_nothing() && !setup.has_own_target() && setup.abandoned_reason().is_none();
+    is_looked_at.then(|| setup.calls_after_load(Bucket::has_versions))
+}
+
+/// What is known of versions that the bucket is said not to keep, and that were not listed. Keys that may not list them
+/// leave what the bucket says: that is enough.
+fn unlisted_versions(error: &BucketError) -> LeftAtTarget {
+    LeftAtTarget::UnlistedVersions { is_forbidden: error.is_forbidden(), why: error.to_string() }
+}

@@ -1,0 +1,195 @@
+//! `linerate import`: what another tool measured, as a run folder.
+
+pub(crate) mod flags;
+mod intervals;
+mod warp_csv;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use linerate_analysis::findings::{ImportedFile, imported};
+use linerate_record::load::{HostSelect, Lookup, Workload};
+use linerate_record::machine::Machine;
+use linerate_record::run::{
+    Client, LoadRequest, Manifest, MaybeKnown, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, StopReason,
+    Target, TargetKind,
+};
+
+use crate::files::{run_folder, run_view};
+use crate::terminal::failure::Failure;
+use crate::terminal::printing;
+
+use flags::{ImportFlags, Tool};
+use intervals::{ImportLayout, OpenIntervals};
+use warp_csv::{Survey, WarpFlags};
+
+pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
+    let Tool::Warp = flags.tool;
+    let stem = name_of_file(&flags.file);
+    let path = flags.output.clone().unwrap_or_else(|| Path::new("runs").join(&stem));
+    run_folder::require_free(&path)?;
+    let survey = warp_csv::survey(&flags.file)?;
+    let Some(layout) = ImportLayout::from_survey(&survey) else {
+        return Err(refused(&flags.file, "it contains no requests of get, put, stat, delete or list"));
+    };
+    run_folder::create_folder(&path)?;
+    let id = path.file_name().map_or(stem.clone(), |name| name.to_string_lossy().into_owned());
+    let warp_flags = survey.warp_flags();
+    let spec = spec(&layout, &warp_flags);
+    let mut folder = run_folder::create_run(&path, &manifest(id, &layout, &warp_flags, &spec))?;
+    folder.findings.push(&imported(&imported_file(&flags.file, &survey, &layout)))?;
+    let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
+    folder.points.push(&PointLine::Begin(begin))?;
+    let mut recorded = OpenIntervals::new(&layout);
+    warp_csv::for_each_request(&flags.file, |row| recorded.row(row, |interval| folder.intervals.push(&interval)))?;
+    recorded.end(|interval| folder.intervals.push(&interval))?;
+    let (at_ms, ended) = (layout.end_ms, StopReason::Duration);
+    // Which intervals are warm-up, at both ends, each says itself.
+    let end = PointEnd {
+        point: 0,
+        at_ms,
+        ended,
+        connections: 0,
+        warmup_ms: None,
+        alongside: None,
+        in_flight: None,
+        lost: Vec::new(),
+    };
+    folder.points.push(&PointLine::End(end))?;
+    let view = run_view::read_view(&path)?;
+    let html = run_view::write_html(&path, &view)?;
+    printing::print(&linerate_report::terminal::render(&view, printing::text_style()))?;
+    printing::print(&linerate_report::terminal::page_written(&html))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How many intervals a file makes, read as a whole and written nowhere.
+pub(crate) fn intervals_of(file: &Path) -> Result<u64, Failure> {
+    let survey = warp_csv::survey(file)?;
+    let Some(layout) = ImportLayout::from_survey(&survey) else { return Ok(0) };
+    let mut intervals = 0;
+    let mut recorded = OpenIntervals::new(&layout);
+    warp_csv::for_each_request(file, |row| {
+        recorded.row(row, |_| {
+            intervals += 1;
+            Ok(())
+        })
+    })?;
+    recorded.end(|_| {
+        intervals += 1;
+        Ok(())
+    })?;
+    Ok(intervals)
+}
+
+fn refused(file: &Path, why: &str) -> Failure {
+    Failure::Usage(format!("{}: {why}", file.display()))
+}
+
+/// The file's name without what tells its form, of signs that run folders use.
+fn name_of_file(file: &Path) -> String {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.trim_end_matches(".zst").trim_end_matches(".csv");
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+    let stem: String = stem.chars().map(plain).take(64).collect();
+    if stem.trim_matches('.').is_empty() { "imported".to_owned() } else { stem }
+}
+
+/// The one point of the file.
+fn spec(layout: &ImportLayout, warp_flags: &WarpFlags) -> PointSpec {
+    let workload = match layout.ops.as_slice() {
+        [(op, _)] => Workload::Single(*op).into(),
+        many => {
+            let all: u64 = many.iter().map(|(_, n)| n).sum();
+            let share = |n: u64| ((n * 100 + all / 2) / all.max(1)).max(1);
+            let parts: Vec<String> = many.iter().map(|(op, n)| format!("{op}={}", share(*n))).collect();
+            MaybeKnown::read(&format!("mixed {}", parts.join(",")))
+        }
+    };
+    let size =
+        MaybeKnown::read(&warp_flags.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned));
+    PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None, clients: None }
+}
+
+fn manifest(id: String, layout: &ImportLayout, warp_flags: &WarpFlags, spec: &PointSpec) -> Manifest {
+    let text = |flag: &str| warp_flags.get(flag).unwrap_or_default().to_owned();
+    let is_set = |flag: &str| warp_flags.get(flag) == Some("true");
+    let known = warp_flags.is_known();
+    let host_select = match warp_flags.get("host-select") {
+        Some("roundrobin") => HostSelect::RoundRobin.into(),
+        _ if known => HostSelect::LeastOutstanding.into(),
+        _ => MaybeKnown::unstated(),
+    };
+    let load_request = LoadRequest {
+        points: vec![spec.clone()],
+        search: None,
+        rate_search: None,
+        slo: None,
+        precision: None,
+        part_bytes: None,
+        part_concurrent: None,
+        write: None,
+        arrivals: None,
+        abort_if: None,
+        canary_per_s: None,
+        retries: 0,
+        error_limit: None,
+        sources: Vec::new(),
+        target_memory_bytes: None,
+        duration_ms: layout.measured * layout.interval_ms,
+        warmup_ms: Some(layout.from_ms),
+        // No processor time of the client is known, and so none of its threads.
+        threads: 0,
+        objects: warp_flags.get("objects").and_then(|n| n.parse().ok()).unwrap_or(0),
+        bucket: warp_flags.get("bucket").unwrap_or(if known { "warp-benchmark-bucket" } else { "" }).to_owned(),
+        prefix: text("prefix"),
+        payload: MaybeKnown::unstated(),
+        unique: MaybeKnown::unstated(),
+        verify: false,
+        range_bytes: warp_flags
+            .get("range-size")
+            .and_then(|s| s.parse().ok())
+            .map(|b: linerate_record::units::Bytes| b.0),
+        max_rate: warp_flags.get("rps-limit").filter(|&n| n != "0").map(|n| MaybeKnown::read(&format!("{n}/s"))),
+        host_select,
+        noclear: is_set("noclear") || is_set("keep-data"),
+        list_existing: is_set("list-existing"),
+    };
+    let target = Target {
+        kind: TargetKind::S3.into(),
+        hosts: layout.hosts.clone(),
+        server: None,
+        lookup: warp_flags.get("lookup").map_or(Lookup::Path.into(), MaybeKnown::read),
+        region: text("region"),
+        on_this_machine: false,
+        bucket_made: false,
+        tls: None,
+    };
+    Manifest {
+        schema: SCHEMA,
+        id,
+        title: None,
+        linerate_version: env!("CARGO_PKG_VERSION").into(),
+        started_unix_ms: layout.zero_unix_ms,
+        seed: 0,
+        load: None,
+        resolved: None,
+        site: None,
+        requested: load_request,
+        target,
+        clients: vec![Client::local(Machine::default(), 0)],
+        interval_ms: layout.interval_ms,
+        intervals_bytes_max: layout.bytes_max,
+    }
+}
+
+/// What of the file its figures stand for.
+fn imported_file(file: &Path, survey: &Survey, layout: &ImportLayout) -> ImportedFile {
+    ImportedFile {
+        name: file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        requests: survey.rows,
+        left_out: layout.left_out.clone(),
+        objects_per_request: survey.objects_per_request,
+        all_at_work: layout.all_at_work,
+    }
+}

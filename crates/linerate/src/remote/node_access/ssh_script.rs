@@ -1,0 +1,150 @@
+//! What is run on a host: a script that looks for the program in the user's cache, by its SHA-256; where it is not, it
+//! asks for it on the same stream. What it verified it executes by the same descriptor, so that nobody can put another
+//! in its place.
+//!
+//! Each script is one line, which a `sh` there reads from its input: what is left for the user's own shell to read is
+//! the same few words in every shell, csh and fish among them.
+
+use linerate_fleet::node_reach::SshTarget;
+use linerate_record::fleet::Allowed;
+
+use super::agent_programs::Program;
+
+/// What each line of a script begins with, before the agent speaks.
+pub(super) const MESSAGE_PREFIX: &str = "linerate: ";
+
+/// What the user's shell is given: `sh` reads no byte behind the line.
+pub(super) const READ_LINE_COMMAND: &str = r#"exec sh -c 'IFS= read -r s && eval "$s"'"#;
+
+/// The folder of programs, for a script.
+fn folder(place: &SshTarget) -> String {
+    match &place.cache {
+        Some(cache) => format!("\"{cache}/linerate/agents\""),
+        None => "\"${XDG_CACHE_HOME:-$HOME/.cache}/linerate/agents\"".to_owned(),
+    }
+}
+
+/// Runs the agent from the cache, where it is put first if need be.
+pub(super) fn agent_script(place: &SshTarget, programs: &[Program], allow: Allowed) -> String {
+    let known = |program: &Program| format!("{}) h={}; n={};; ", program.machine, program.sha256, program.bytes.len());
+    let (cases, folder): (String, _) = (programs.iter().map(known).collect(), folder(place));
+    let started = match &place.become_by {
+        None => "exec /proc/self/fd/9".to_owned(),
+        // What sudo starts has none of the descriptors of this shell, which waits for it. A shell that would become
+        // its last command has one more to do.
+        Some(become_by) => format!("{become_by} /proc/$$/fd/9"),
+    };
+    [
+        "umask 077; ".to_owned(),
+        format!(r#"say() {{ echo "{MESSAGE_PREFIX}$1"; }}; stop() {{ rm -f "$t"; say "$1"; exit 0; }}; t=; "#),
+        format!(r#"m=$(uname -m); case $m in {cases}*) stop "machine $m";; esac; "#),
+        format!(r#"d={folder}; f="$d/$h"; "#),
+        r#"mkdir -p "$d" && [ ! -L "$d" ] && [ -O "$d" ] && chmod 700 "$d" || stop "unkept $d"; "#.to_owned(),
+        r#"s=; if [ -r "$f" ]; then exec 9<"$f"; [ -O /proc/self/fd/9 ] && s=$(sha256sum <&9); fi; "#.to_owned(),
+        r#"if [ "${s%% *}" != $h ]; then "#.to_owned(),
+        // No file of that name is taken, whoever made it.
+        r#"t="$f.$$"; set -C; true >"$t" && chmod 700 "$t" || stop "unkept $d"; "#.to_owned(),
+        r#"[ -x "$t" ] || stop "noexec $d"; "#.to_owned(),
+        r#"say "want $m"; head -c $n >>"$t" || stop "unkept $d"; "#.to_owned(),
+        r#"exec 9<"$t"; s=$(sha256sum <&9); [ -O /proc/self/fd/9 ] && [ "${s%% *}" = $h ] || stop broken; "#.to_owned(),
+        r#"mv -f "$t" "$f" || stop "unkept $d"; fi; "#.to_owned(),
+        r#"t=; [ -x /proc/self/fd/9 ] || stop "noexec $d"; "#.to_owned(),
+        format!("say ready; {started} agent --allow {}; exit $?", allow.name()),
+    ]
+    .concat()
+}
+
+/// Removes what [`agent_script`] left in the cache.
+pub(super) fn cleaning_script(place: &SshTarget) -> String {
+    format!("rm -rf {} && echo \"{MESSAGE_PREFIX}removed\"", folder(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn place(become_by: Option<&str>, cache: Option<&str>) -> SshTarget {
+        let mut place = SshTarget { user: None, host: "h".to_owned(), port: None, become_by: None, cache: None };
+        place.become_by = become_by.map(|text| text.parse().expect("a command"));
+        place.cache = cache.map(|text| text.parse().expect("a folder"));
+        place
+    }
+
+    fn program(machine: &str) -> Program {
+        Program { machine: machine.to_owned(), bytes: vec![0; 10], sha256: "ab".repeat(32) }
+    }
+
+    #[test]
+    fn scripts_are_one_line_and_only_the_agent_gets_other_rights() {
+        let programs = [program("x86_64"), program("aarch64")];
+        for (become_by, cache) in [(None, None), (Some("sudo -n"), Some("/var/tmp/x"))] {
+            let place = place(become_by, cache);
+            let script = agent_script(&place, &programs, Allowed::Load);
+            for script in [&script, &cleaning_script(&place)] {
+                assert!(!script.contains('\n'), "{script}");
+                assert_eq!(script.contains("\"/var/tmp/x/linerate/agents\""), cache.is_some(), "{script}");
+            }
+            assert_eq!(script.matches("sudo").count(), usize::from(become_by.is_some()), "{script}");
+            let last = script.rsplit("say ready; ").next().expect("an end");
+            let expected = match become_by {
+                None => "exec /proc/self/fd/9 agent --allow load; exit $?",
+                Some(_) => "sudo -n /proc/$$/fd/9 agent --allow load; exit $?",
+            };
+            assert_eq!(last, expected);
+        }
+        // csh reads exclamation marks in quotes too, and no line ends within them.
+        assert!(!READ_LINE_COMMAND.contains(['!', '\n', '\\']));
+    }
+
+    /// What a script says with this program in the place of the agent, for which `printf` gives its arguments.
+    fn run(folder: &Path, place: &SshTarget, programs: &[Program], sent: &[u8]) -> String {
+        let script = format!("{}\n", agent_script(place, programs, Allowed::Read));
+        let mut command = Command::new("sh");
+        command.args(["-c", READ_LINE_COMMAND]).env("XDG_CACHE_HOME", folder);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("sh runs");
+        let mut input = child.stdin.take().expect("its input");
+        let _ = input.write_all(&[script.as_bytes(), sent].concat());
+        drop(input);
+        String::from_utf8_lossy(&child.wait_with_output().expect("it ends").stdout).into_owned()
+    }
+
+    #[test]
+    fn what_is_put_there_is_verified_kept_and_run_and_nothing_else_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = b"#!/bin/sh\necho ran \"$*\"\n".to_vec();
+        let sha256 = Command::new("sh").args(["-c", "sha256sum"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut sum = sha256.expect("sha256sum runs");
+        sum.stdin.take().expect("its input").write_all(&bytes).expect("it reads");
+        let sum = String::from_utf8(sum.wait_with_output().expect("a sum").stdout).expect("text");
+        let machine = std::env::consts::ARCH;
+        let program = Program { machine: machine.to_owned(), bytes: bytes.clone(), sha256: sum[..64].to_owned() };
+        let (programs, plain) = ([program], place(None, None));
+        let wrong = vec![b'x'; bytes.len()];
+        assert_eq!(
+            run(folder.path(), &plain, &programs, &wrong),
+            format!("linerate: want {machine}\nlinerate: broken\n")
+        );
+        let cut = run(folder.path(), &plain, &programs, &bytes[..5]);
+        assert!(cut.ends_with("linerate: broken\n"), "{cut}");
+        let kept = folder.path().join("linerate/agents");
+        assert_eq!(std::fs::read_dir(&kept).expect("a folder").count(), 0);
+        let first = run(folder.path(), &plain, &programs, &bytes);
+        assert_eq!(first, format!("linerate: want {machine}\nlinerate: ready\nran agent --allow read\n"));
+        assert_eq!(std::fs::read_dir(&kept).expect("a folder").count(), 1);
+        let again = run(folder.path(), &plain, &programs, b"");
+        assert_eq!(again, "linerate: ready\nran agent --allow read\n");
+        // By a command that closes descriptors, as sudo does.
+        let closes = folder.path().join("closes");
+        std::fs::write(&closes, "exec 9<&-; exec \"$@\"\n").expect("written");
+        let by = place(Some(&format!("sh {}", closes.display())), None);
+        assert_eq!(run(folder.path(), &by, &programs, b""), again);
+        // Another architecture.
+        let other = [Program { machine: "nonsuch".to_owned(), bytes, sha256: String::new() }];
+        assert_eq!(run(folder.path(), &plain, &other, b""), format!("linerate: machine {machine}\n"));
+    }
+}
