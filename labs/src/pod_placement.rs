@@ -36,7 +36,6 @@ const COMPONENTS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller", "kub
 
 type Error = Box<dyn std::error::Error>;
 
-/// What was measured.
 #[derive(Debug, Default)]
 struct Measured {
     rendered: Duration,

@@ -46,7 +46,6 @@ const GROWTH_MAX: f64 = 0.1;
 /// Requests in flight of each agent: a number in what it is told, and nothing else here.
 const EACH: u32 = 8;
 
-/// What was asked.
 struct Options {
     agents: usize,
     minutes: u64,

@@ -25,7 +25,6 @@ const BOUNDS: [&str; 3] = ["-max_len=65536", "-timeout=20", "-rss_limit_mb=1024"
 
 type Failure = Box<dyn Error>;
 
-/// What is asked.
 #[derive(Debug, PartialEq)]
 struct Options {
     build_only: bool,
@@ -34,7 +33,6 @@ struct Options {
     targets: Vec<String>,
 }
 
-/// Where things are.
 struct Places {
     fuzz: PathBuf,
     built: PathBuf,

@@ -13,7 +13,6 @@ struct Absence {
     but: &'static [&'static str],
     /// Modules of `std`.
     modules: &'static [&'static str],
-    /// Other names.
     words: &'static [&'static str],
     /// What to do instead.
     instead: &'static str,

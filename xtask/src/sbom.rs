@@ -42,7 +42,6 @@ fn hashes(lock: &str) -> BTreeMap<(String, String), String> {
     lock.split("[[package]]").filter_map(hash_entry).collect()
 }
 
-/// One crate.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Crate {
     name: String,

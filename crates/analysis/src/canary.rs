@@ -60,13 +60,10 @@ pub enum TripTime {
 /// A bound that was exceeded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CanaryTrip {
-    /// When.
     pub seen: TripTime,
-    /// Which.
     pub rule: AbortRule,
     /// Requests that were slower, or failed.
     pub beyond: u64,
-    /// Requests looked at.
     pub count: u64,
 }
 
@@ -185,7 +182,6 @@ fn note(sums: &mut [Sum], is_beyond: bool, allowed: f64) {
 /// What the canary showed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Canary {
-    /// Before the load.
     pub before: CanaryFigures,
     /// From its begin on.
     pub under_load: CanaryFigures,
@@ -197,7 +193,6 @@ pub struct Canary {
 /// Requests of the canary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CanaryFigures {
-    /// Requests that failed.
     pub errors: u64,
     /// Time to last byte from when requests were due.
     pub total: Latency,

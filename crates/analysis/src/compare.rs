@@ -47,7 +47,6 @@ pub struct Comparison {
     pub schema: u32,
     /// What is compared with.
     pub a: ComparedRuns,
-    /// What is compared.
     pub b: ComparedRuns,
     /// Whether both sides have [`RUNS_MIN`] runs: without, figures are told and nothing is tested.
     pub enough_runs: bool,
@@ -81,7 +80,6 @@ pub struct ArmRun {
     pub started_unix_ms: u64,
     /// Version of linerate that measured.
     pub linerate_version: String,
-    /// What was loaded.
     pub target: Target,
     /// Whether every point asked for was measured to its end.
     pub complete: bool,
@@ -90,7 +88,6 @@ pub struct ArmRun {
 /// Points of one workload and size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesComparison {
-    /// Workload.
     pub workload: MaybeKnown<Workload>,
     /// Object size, as asked.
     pub size: MaybeKnown<PointSizes>,
@@ -134,7 +131,6 @@ pub struct PointComparison {
     /// The same of B.
     #[serde(default)]
     pub b_failed_runs: u32,
-    /// Throughput, then latencies.
     pub contrasts: Vec<MetricComparison>,
 }
 
@@ -154,7 +150,6 @@ impl SeriesComparison {
     }
 }
 
-/// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -174,11 +169,8 @@ impl Metric {
 /// One figure of A beside that of B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricComparison {
-    /// Which figure.
     pub metric: Metric,
-    /// That of A.
     pub a: SideEstimate,
-    /// That of B.
     pub b: SideEstimate,
     /// B / A − 1: 0.05 is 5 % more.
     pub share: f64,
@@ -197,7 +189,6 @@ pub struct MetricComparison {
 /// What there is of what a test takes more of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InsufficientData {
-    /// Of what.
     pub of: MissingData,
     /// So many in A: runs that have the figure, or what the run has that has least.
     pub a: u64,
@@ -226,7 +217,6 @@ pub struct SideEstimate {
     pub value: f64,
     /// Lower end of its 95 % interval; absent where there is too little data.
     pub low_95: Option<f64>,
-    /// Upper end.
     pub high_95: Option<f64>,
 }
 
@@ -236,7 +226,6 @@ pub struct RelativeChange {
     /// Lower end of the 95 % interval, at the level at which the family of all tests holds this one: without 0 where a
     /// difference is called, and with it where none is.
     pub low_95: f64,
-    /// Upper end.
     pub high_95: f64,
     /// How probable a change as large is between equals, taken by itself.
     pub p: f64,
@@ -286,7 +275,6 @@ pub struct ComparisonThreshold {
 
 /// One run, as compared.
 struct Run<'a> {
-    /// With warm-ups flagged.
     records: Cow<'a, Records>,
     view: View,
 }

@@ -20,12 +20,10 @@ use crate::long_run::low_frequencies;
 /// A mean over intervals with its uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The mean.
     pub mean: f64,
     /// Half the width of its 95 % confidence interval, which knows of what comes back within a quarter of the time
     /// measured; absent with fewer than eight intervals, or where the point was not steady.
     pub half_width_95: Option<f64>,
-    /// Intervals averaged.
     pub intervals: u32,
     /// How many independent intervals they are worth, by their autocorrelation.
     pub effective: f64,

@@ -48,7 +48,6 @@ impl MinimumError {
 /// What a run says of a site at one size of objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// The size.
     pub object_bytes: u64,
     /// The best GET and PUT, and the same per host where hosts are the nodes.
     pub figures: Vec<Observed>,

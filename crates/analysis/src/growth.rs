@@ -16,7 +16,6 @@ use crate::usl::Range;
 /// What so many clients gave in one visit of their best concurrency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GrowthVisit {
-    /// Clients that drove.
     pub clients: u32,
     /// Requests in flight of all of them.
     pub concurrency: u32,
@@ -66,7 +65,6 @@ pub struct GrowthVerdict {
 /// What so many clients gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GrowthPoint {
-    /// Clients that drove.
     pub clients: u32,
     /// Requests in flight of all of them together, at which they gave most.
     pub concurrency: u32,

@@ -22,17 +22,14 @@ pub struct ThreadSpan {
     pub last_end_ns: i64,
     /// Its longest request, in nanoseconds.
     pub longest_ns: i64,
-    /// Requests.
     pub requests: u64,
     /// Their body bytes.
     pub bytes: u64,
 }
 
-/// Threads by name.
 pub type Threads = BTreeMap<String, ThreadSpan>;
 
 impl ThreadSpan {
-    /// Of one request.
     #[must_use]
     pub const fn one_request(start_ns: i64, end_ns: i64, bytes: u64) -> Self {
         ThreadSpan {
@@ -46,7 +43,6 @@ impl ThreadSpan {
         }
     }
 
-    /// Adds a request.
     pub fn add(&mut self, start_ns: i64, end_ns: i64, bytes: u64) {
         self.first_start_ns = self.first_start_ns.min(start_ns);
         self.first_end_ns = self.first_end_ns.min(end_ns);

@@ -60,7 +60,6 @@ const OUTLOOK_TURNS: u64 = 3;
 pub struct KneeLimits {
     /// Least concurrency, at least 1.
     pub lowest: u32,
-    /// Highest concurrency.
     pub highest: u32,
     /// Half width of the 95 % interval, as a share of the mean, at which a point may end.
     pub precision: f64,
@@ -160,7 +159,6 @@ pub struct Knee {
     pub p99_ns: u64,
     /// The concurrency with the highest mean.
     pub best_concurrency: u32,
-    /// Throughput there.
     pub best: Estimate,
     /// Median latency there, in nanoseconds.
     pub best_p50_ns: u64,
@@ -170,7 +168,6 @@ pub struct Knee {
     /// With [`KneeOutcome::Unsteady`], the concurrency for which no knee is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsteady: Option<Unsteady>,
-    /// Points measured.
     pub points: u32,
     /// Time of all points, warm-ups included, in milliseconds.
     pub spent_ms: u64,
@@ -200,7 +197,6 @@ impl Knee {
 /// A concurrency whose throughput is too unsteady for a knee to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unsteady {
-    /// The concurrency.
     pub concurrency: u32,
     /// Throughput of all its visits together.
     pub throughput: Estimate,

@@ -13,7 +13,6 @@ pub const VALUES_MIN: usize = 8;
 /// A mean with the variance of that mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
-    /// The mean.
     pub mean: f64,
     /// Its variance: the square of its standard error.
     pub variance: f64,

@@ -10,7 +10,6 @@ use crate::view::{Growth, Measure, Series};
 /// A load that a site can be planned for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictableLoad {
-    /// GET or PUT.
     pub op: Op,
     /// Size of the objects.
     pub object_bytes: u64,

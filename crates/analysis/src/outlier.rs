@@ -43,7 +43,6 @@ pub enum OutlierSide {
     High,
     /// Less than the others.
     Low,
-    /// Either.
     Both,
 }
 

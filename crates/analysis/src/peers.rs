@@ -31,7 +31,6 @@ const SLOW_MOST: usize = 4;
 /// The throughput of one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeerRate {
-    /// Its mean.
     pub throughput: f64,
     /// The standard error of that; `None` where it is not known.
     pub error: Option<f64>,
@@ -40,7 +39,6 @@ pub struct PeerRate {
 /// What all clients have in common, and which of them have less.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerSpread {
-    /// The median throughput.
     pub median: f64,
     /// Below it a client is slower than those that are not.
     pub bound: f64,

@@ -13,7 +13,6 @@ const BUCKET_SHARE: f64 = 1.0 / 128.0;
 /// A quantile of all requests of a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantile {
-    /// The latency.
     pub(crate) at_ns: u64,
     /// What its logarithm varies by, where there is enough data to say. The mean of it is 0.
     pub(crate) spread: Result<Mean, InsufficientSamples>,

@@ -36,11 +36,9 @@ const VISITS_MAX: u32 = 3;
 pub struct RateSearchLimits {
     /// For each bound of the objective, the share of requests that may take longer, 0 to 1: 0.01 for a p99.
     pub shares_over: Vec<f64>,
-    /// Lowest rate.
     pub lowest_per_s: f64,
     /// The rate to begin with.
     pub start_per_s: f64,
-    /// Highest rate.
     pub highest_per_s: f64,
     /// The search ends when the rates in doubt are within this share of each other.
     pub precision: f64,
@@ -128,7 +126,6 @@ pub struct RateSearchResult {
     /// The highest rate above `misses_per_s` that is shown to hold, though no such rate should; absent where none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds_above_per_s: Option<f64>,
-    /// Points measured.
     pub points: u32,
     /// Time of all points, warm-ups included, in milliseconds.
     pub spent_ms: u64,
@@ -150,7 +147,6 @@ pub enum BoundVerdict {
     Held,
     /// That it is missed, or the rate was not reached.
     Missed,
-    /// Neither.
     #[default]
     InDoubt,
 }

@@ -17,7 +17,6 @@ pub struct ThresholdResult {
     pub threshold: String,
     /// Whether the figure is beyond it. A series of which nothing was measured misses every one.
     pub missed: bool,
-    /// The figure.
     pub reported: String,
 }
 

@@ -19,7 +19,6 @@ const PEAKED: f64 = 0.975;
 /// One point of the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UslPoint {
-    /// Requests in flight.
     pub concurrency: u32,
     /// Mean throughput, per second.
     pub throughput: f64,
@@ -30,22 +29,17 @@ pub struct UslPoint {
 /// A figure with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Range {
-    /// The figure.
     pub value: f64,
-    /// Lower end.
     pub low: f64,
     /// Upper end; absent where the data set none.
     pub high: Option<f64>,
 }
 
-/// The law, fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UslFitResult {
     /// Throughput of one request at a time, per second.
     pub lambda_per_s: Range,
-    /// Contention.
     pub sigma: Range,
-    /// Coherency.
     pub kappa: Range,
     /// The concurrency with the highest throughput; absent where the data do not show that there is one.
     pub peak: Option<Range>,
@@ -53,7 +47,6 @@ pub struct UslFitResult {
     pub extrapolated: bool,
     /// Sum of squares of the residuals, in standard errors.
     pub chi_square: f64,
-    /// Points less parameters.
     pub degrees: u32,
     /// Set where the residuals refuse the law at 99 %: then the figures describe a curve that the points do not follow.
     pub lack_of_fit: bool,

@@ -83,10 +83,8 @@ pub struct RunSummary {
     pub complete: bool,
     /// Length of one interval in milliseconds.
     pub interval_ms: u64,
-    /// What was asked.
     #[serde(rename = "asked")]
     pub requested: LoadRequest,
-    /// What was loaded.
     pub target: Target,
     /// Where the load came from; of several clients, the first one's.
     pub machine: Machine,
@@ -183,7 +181,6 @@ pub struct UslScaling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bottleneck {
-    /// linerate's own threads.
     Client,
     /// This machine's processors, which client and target share.
     Machine,
@@ -208,9 +205,7 @@ pub enum Bottleneck {
 /// Who bound the best point of a series, and how that is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesLimit {
-    /// Who.
     pub bound: Bottleneck,
-    /// One sentence.
     pub claim: String,
     /// The readings it rests on.
     pub evidence: String,
@@ -218,7 +213,6 @@ pub struct SeriesLimit {
     pub remedy: String,
 }
 
-/// One measured point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Its number in the run.
@@ -237,7 +231,6 @@ pub struct Point {
     pub bytes_per_s: Estimate,
     /// Requests per second.
     pub requests_per_s: Estimate,
-    /// Requests that succeeded.
     pub requests: u64,
     /// Body bytes of requests that succeeded.
     pub bytes: u64,
@@ -352,7 +345,6 @@ impl Point {
         self.measured_ms / REACH
     }
 
-    /// Requests that failed.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
@@ -380,7 +372,6 @@ impl Point {
 /// Requests that were given up open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Unended {
-    /// How many.
     pub requests: u64,
     /// Body bytes that they moved in the time measured.
     pub moved_bytes: i64,
@@ -404,14 +395,11 @@ pub struct CpuCost {
 /// Figures of one operation at one point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpFigures {
-    /// Operation.
     pub op: Op,
-    /// Requests that succeeded.
     pub requests: u64,
     /// Body bytes of requests that succeeded.
     #[serde(default)]
     pub bytes: u64,
-    /// Requests that failed.
     pub errors: u64,
     /// Requests per second.
     pub requests_per_s: f64,
@@ -428,9 +416,7 @@ pub struct OpFigures {
 pub struct HostFigures {
     /// `host:port`.
     pub host: String,
-    /// Requests that succeeded.
     pub requests: u64,
-    /// Requests that failed.
     pub errors: u64,
     /// Requests per second.
     pub requests_per_s: f64,
@@ -447,9 +433,7 @@ pub struct HostFigures {
 /// What linerate drove against the null target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientCeiling {
-    /// Workload.
     pub workload: MaybeKnown<Workload>,
-    /// Object size.
     pub size: MaybeKnown<PointSizes>,
     /// So many of the run's clients drove it; absent where all did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -476,13 +460,10 @@ pub struct Timeline {
 /// One point on the timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimelineSpan {
-    /// Its number.
     pub point: u32,
     /// What it was, such as `get 4MiB × 16`.
     pub label: String,
-    /// Begin.
     pub from_ms: u64,
-    /// End.
     pub to_ms: u64,
 }
 
@@ -491,7 +472,6 @@ pub struct TimelineSpan {
 pub struct LoadSample {
     /// End of the interval.
     pub at_ms: u64,
-    /// The point.
     pub point: u32,
     /// Set in the warm-up.
     pub warmup: bool,
@@ -510,7 +490,6 @@ pub struct LoadSample {
 /// What this machine did between two readings. Shares are 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSample {
-    /// The later reading.
     pub at_ms: u64,
     /// Mean share in use, over processors.
     pub cpu_busy: f64,
@@ -543,7 +522,6 @@ pub struct MachineSample {
 /// One interface between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NicSample {
-    /// Interface name.
     pub name: String,
     /// Received, in bytes per second.
     pub rx_bytes_per_s: f64,
@@ -556,7 +534,6 @@ pub struct NicSample {
 /// One block device between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskSample {
-    /// Device name.
     pub name: String,
     /// Read, in bytes per second.
     pub read_bytes_per_s: f64,

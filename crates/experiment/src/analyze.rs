@@ -51,7 +51,6 @@ pub enum AnalyzeError {
     /// One arm, or none.
     #[error("one arm alone, {0:?}: a comparison takes two, by the column \"arm\"")]
     OneArm(String),
-    /// No rows.
     #[error("no rows below the names of the columns: write one for each run")]
     Empty,
     /// A link cannot be held against numbers without a unit.

@@ -8,9 +8,7 @@ use linerate_record::knob::{Change, SettingId, TakesEffect};
 pub enum ArmReach {
     /// The server, or the machine that all are on.
     Server,
-    /// The client alone.
     Client,
-    /// Neither, and why.
     Nowhere(String),
 }
 

@@ -30,9 +30,7 @@ pub enum DesignError {
     /// A number out of its range.
     #[error("invalid {what} {value}: write {fix}")]
     Number {
-        /// What is wrong.
         what: &'static str,
-        /// What was given.
         value: f64,
         /// What would be right.
         fix: &'static str,
@@ -40,9 +38,7 @@ pub enum DesignError {
     /// Too few blocks to ever reject anything.
     #[error("{blocks} blocks can show nothing at alpha {alpha}: plan at least {least}")]
     TooFewBlocks {
-        /// Blocks planned.
         blocks: u32,
-        /// The level.
         alpha: f64,
         /// The fewest of which all of one sign would be shown.
         least: u32,
@@ -64,7 +60,6 @@ pub struct DesignRequest {
     pub alpha: f64,
     /// The least effect that matters, as a share.
     pub matters_share: f64,
-    /// Most blocks.
     pub blocks_max: u32,
     /// Longest time, in nanoseconds.
     pub time_max_ns: Option<u64>,

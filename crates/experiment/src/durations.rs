@@ -33,12 +33,7 @@ pub enum TimeError {
     #[error(
         "--lasting {given:?} is too short to see what changes later: give {least:?} or more, twice --measure, or 0s"
     )]
-    Lasting {
-        /// What was given.
-        given: Duration,
-        /// What is enough.
-        least: Duration,
-    },
+    Lasting { given: Duration, least: Duration },
     /// Too short for as many blocks as can show anything.
     #[error(
         "{affordable}, and fewer than {least} can show nothing at alpha {alpha}: give {needed:?} or more, or a shorter \
@@ -49,7 +44,6 @@ pub enum TimeError {
         affordable: AffordableBlocks,
         /// The fewest blocks that can show anything.
         least: u32,
-        /// The level.
         alpha: f64,
         /// How long those take.
         needed: Duration,
@@ -59,11 +53,8 @@ pub enum TimeError {
 /// Blocks for which a budget is enough, where these are fewer than those planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AffordableBlocks {
-    /// How many, about.
     pub blocks: u32,
-    /// The blocks planned.
     pub planned: u32,
-    /// The budget.
     pub budget: Duration,
 }
 

@@ -9,7 +9,6 @@ use linerate_record::fingerprint::{
 };
 use linerate_record::knob::{Knob, Locator, SettingId, same};
 
-/// Texts by key.
 pub type FingerprintTexts = BTreeMap<String, String>;
 
 /// The knob of an id.
@@ -88,7 +87,6 @@ pub fn differ_besides(means: &[ArmSetup], factors: &[String]) -> Option<String> 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--may-differ {key:?} is not a key of the fingerprint: write one of {known}, or \"setting KNOB\"")]
 pub struct UnknownKey {
-    /// The key.
     pub key: String,
     /// Those that there are, without the settings, which are some hundreds.
     pub known: String,

@@ -40,7 +40,6 @@ struct Sums {
     squares: f64,
     /// Figures that truly are the arm's.
     of_arm: f64,
-    /// Their number.
     arms: f64,
 }
 

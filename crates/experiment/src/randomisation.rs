@@ -38,7 +38,6 @@ pub struct RearrangedSums {
 pub enum TestSide {
     /// The true effect is larger than the one tested.
     Above,
-    /// It is smaller.
     Below,
 }
 

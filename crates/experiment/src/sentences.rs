@@ -21,7 +21,6 @@ pub(crate) fn confidence(alpha: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExperimentalUnit {
     /// Blocks that hold every arm once.

@@ -10,13 +10,11 @@ use crate::drift;
 /// An experiment under way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentState {
-    /// What was asked.
     pub design: Design,
     /// Blocks that are whole, in order.
     pub blocks: Vec<Block>,
     /// The block under way: cells that were measured, and why it does not count.
     pub open: Block,
-    /// Looks so far.
     pub looks: Vec<InterimLook>,
     /// Arms of which it is looked, once the blocks have ended, whether their effects last; and rounds of that.
     pub followed: Vec<u32>,
@@ -30,7 +28,6 @@ pub struct ExperimentState {
     pub reference: Option<BTreeMap<String, String>>,
     /// What happened in the first cell of the block under way.
     pub moment: Option<BTreeMap<String, String>>,
-    /// Why it ended.
     pub ended: ExperimentStopReason,
     /// The same as a folder has it that was read: rules may have changed since.
     pub recorded: Option<ExperimentStopReason>,
@@ -72,7 +69,6 @@ pub fn has_booted(state: &ExperimentState, boot: &str) -> bool {
     then.is_some_and(|then| then != boot)
 }
 
-/// Blocks that count.
 pub(crate) fn counted(state: &ExperimentState) -> u32 {
     state.blocks.iter().filter(|block| block.excluded.is_empty()).count() as u32
 }

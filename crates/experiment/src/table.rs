@@ -19,31 +19,25 @@ pub struct TableError {
     pub fault: String,
 }
 
-/// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
     /// Line in the file.
     pub line: u64,
-    /// What was tried.
     pub arm: String,
     /// What was measured; empty where the table has no such column.
     pub series: String,
-    /// Requests in flight.
     pub concurrency: Option<u32>,
     /// Name of the run or the block.
     pub run: String,
-    /// Place in time.
     pub order: Option<u32>,
     /// Bits per second, or a bare number; 0 of a row without one.
     pub value: f64,
 }
 
-/// Figures of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Those with a value, in the order of the file.
     pub rows: Vec<TableRow>,
-    /// Those without.
     pub missing: Vec<TableRow>,
     /// Whether values are bits per second, and not bare numbers.
     pub bits_per_s: bool,

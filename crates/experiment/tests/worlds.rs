@@ -28,7 +28,6 @@ const Z_99: f64 = 2.326;
 struct World {
     /// From the first cell to the two-hundredth.
     drift: f64,
-    /// Of neighbouring cells.
     correlation: f64,
     /// Student's t at three degrees of freedom instead of the normal distribution.
     heavy: bool,

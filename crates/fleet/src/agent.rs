@@ -38,7 +38,6 @@ pub enum AgentAction {
     Stop(StopReason),
     /// Do what an order about settings says, and give what comes of it to [`Agent::changed`].
     Change(Box<ChangeOrder>),
-    /// End.
     End(EndReason),
 }
 

@@ -41,7 +41,6 @@ pub struct Attach {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttachAnswer {
-    /// Messages follow.
     Taken {
         /// Bytes that the agent has taken from the coordinator.
         taken: u64,
@@ -58,32 +57,22 @@ pub enum AttachAnswer {
 pub enum AttachRefusal {
     /// Another coordinator has it.
     #[error("another coordinator has been using this agent for {for_s} s")]
-    Busy {
-        /// For how long.
-        for_s: u64,
-    },
+    Busy { for_s: u64 },
     /// Nobody of that token is known: the lease lapsed meanwhile, or the agent is another one.
     #[error("the agent no longer knows this coordinator: its lease lapsed, or its pod was restarted")]
     Unknown,
     /// What was lost on the way is not kept any more.
     #[error("more data was lost in transit than the agent or its coordinator keeps")]
     Lost,
-    /// Another version.
     #[error("the agent expects version {attach} of the attach protocol, but this linerate has {ATTACH_VERSION}")]
-    Version {
-        /// The agent's.
-        attach: u32,
-    },
+    Version { attach: u32 },
     /// It ends, or its time is over.
     #[error("the agent is ending")]
     Ending,
     /// Its machine cannot be changed through it.
     #[error("{why}")]
     #[serde(rename = "unfit")]
-    NoFitReason {
-        /// Why not.
-        why: String,
-    },
+    NoFitReason { why: String },
 }
 
 /// The first word of a stream, taken from bytes in any pieces.

@@ -58,20 +58,16 @@ pub enum ChangeOrder {
     QueryKept,
     /// Put off the instant at which it takes its changes back.
     Extend {
-        /// Of which rollout.
         rollout: RolloutName,
         /// To so many milliseconds from now.
         within_ms: u64,
     },
-    /// Keep its changes.
     Confirm {
-        /// Of which rollout.
         rollout: RolloutName,
     },
     /// Take its changes back, and refuse from now on to make them.
     #[serde(rename = "take-back")]
     Rollback {
-        /// Of which rollout.
         rollout: RolloutName,
         /// Whether values that somebody else has set since are overwritten too.
         force: bool,
@@ -116,7 +112,6 @@ pub struct DiffOrder {
 /// Changes to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyOrder {
-    /// Of which rollout.
     pub rollout: RolloutName,
     /// When they are taken back unless confirmed, in milliseconds from now.
     pub within_ms: u64,
@@ -125,7 +120,6 @@ pub struct ApplyOrder {
     /// The wave that it is in, from 1, for its journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<u32>,
-    /// Them.
     pub set: ChangeSet,
 }
 
@@ -140,7 +134,6 @@ pub enum ChangeAnswer {
     Reported(Box<NodeStatus>),
     /// It could not do that.
     Failed {
-        /// Why.
         why: String,
         /// How it stands, where it can tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,7 +147,6 @@ pub enum ChangeAnswer {
 pub struct NodePlanned {
     /// Its boot, by its id.
     pub boot: String,
-    /// Them.
     pub set: ChangeSet,
     /// What is not as wanted and is left alone, with the reason.
     pub left_out: Vec<(SettingId, String)>,

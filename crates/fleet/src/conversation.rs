@@ -33,7 +33,6 @@ const READ_WITHIN_NS: i64 = 60_000_000_000;
 /// What is known of an agent after all.
 #[derive(Clone, Debug)]
 pub struct AgentInfo {
-    /// Who it is.
     pub hello: AgentHello,
     /// Its clock, when the conversation ended.
     pub clock: ClockOffset,

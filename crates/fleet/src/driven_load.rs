@@ -44,7 +44,6 @@ pub enum LoadEvent {
         /// Event-loop threads that it drives load with.
         threads: u32,
     },
-    /// It can begin.
     Ready,
     /// Counts of the point that it drives.
     Pulse(Pulse),
@@ -85,7 +84,6 @@ pub(crate) struct DrivenLoad {
     threads: u32,
     order: Option<PointOrder>,
     next_interval: u64,
-    /// Of the point.
     intervals: u64,
     bytes: usize,
     part: Option<Box<Interval>>,
@@ -339,7 +337,6 @@ pub(crate) mod tests {
     use super::*;
     use crate::load_protocol::{IntervalPart, LeftUpload, PointTarget, PulseRow, RateOrder, check_order};
 
-    /// Any load.
     pub(crate) fn load() -> Load {
         let load = json!({
             "endpoint": {

@@ -6,7 +6,6 @@ use crate::protocol::{PROTOCOL, TEXT_BYTES_MAX};
 /// Why nothing more is heard of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// It never answered.
     #[error("no answer within {0} s")]
     Mute(i64),
     /// It answered, and then did not.
@@ -20,12 +19,7 @@ pub enum AgentError {
     NoAgent(String),
     /// An agent of another protocol.
     #[error("the agent is linerate {theirs} and speaks protocol {protocol}; this linerate speaks {PROTOCOL}")]
-    Version {
-        /// Its version.
-        theirs: String,
-        /// Its protocol.
-        protocol: u32,
-    },
+    Version { theirs: String, protocol: u32 },
     /// It said what cannot be.
     #[error("the agent's answer is not valid: {0}")]
     Lie(String),

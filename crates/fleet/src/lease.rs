@@ -53,7 +53,6 @@ pub enum EndReason {
     /// Its coordinator asked for it.
     #[serde(rename = "asked")]
     Requested,
-    /// Its input ended.
     EndOfInput,
     /// Nobody renewed its lease.
     Lapsed,

@@ -40,9 +40,7 @@ const DEVICES_MAX: usize = 10_000;
 /// Keys of S3, on their way to an agent. They are shown nowhere.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadKeys {
-    /// Access key id.
     pub access_key: String,
-    /// Secret access key.
     pub secret_key: String,
     /// Session token of temporary credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,11 +133,8 @@ pub struct RateOrder {
 pub struct PointOrder {
     /// Counts the points of the conversation, from 1.
     pub point: u32,
-    /// Who is loaded.
     pub target: PointTarget,
-    /// What is done.
     pub workload: Workload,
-    /// Sizes of objects.
     pub sizes: Sizes,
     /// Requests that this agent keeps in flight.
     pub concurrency: u32,
@@ -172,7 +167,6 @@ pub struct PointOrder {
     pub listed_most: u64,
     /// Whether bodies that are read are compared.
     pub verify: bool,
-    /// When it ends.
     pub until: OrderUntil,
     /// Length of an interval, in nanoseconds.
     pub interval_ns: u64,
@@ -183,26 +177,21 @@ pub struct PointOrder {
 /// What one operation did in an interval, without latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulseRow {
-    /// Operation.
     pub op: Op,
-    /// Requests that succeeded.
     pub requests: u64,
     /// Their body bytes.
     pub bytes: u64,
     /// Body bytes that moved.
     pub moved_bytes: i64,
-    /// Requests that failed.
     pub failed: u64,
 }
 
 /// Counts of one interval, or of several where the stream was slow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulse {
-    /// Of which point.
     pub point: u32,
     /// Number of the first interval, from 0.
     pub first: u64,
-    /// How many.
     pub count: u64,
     /// How long they were together, in milliseconds.
     pub length_ms: u64,
@@ -229,7 +218,6 @@ impl Pulse {
         Pulse { point, first: number, count: 1, length_ms, rows: rows.into_values().collect() }
     }
 
-    /// Adds what followed.
     pub fn add(&mut self, next: &Pulse) {
         self.count += next.count;
         self.length_ms += next.length_ms;
@@ -256,7 +244,6 @@ impl PulseRow {
 /// An interval, or some of its rows where all do not fit a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalPart {
-    /// Of which point.
     pub point: u32,
     /// Whether no more rows follow of it.
     pub is_last: bool,
@@ -269,9 +256,7 @@ pub struct IntervalPart {
 pub struct LeftUpload {
     /// Set of its object.
     pub set: u32,
-    /// The object's number.
     pub seq: u64,
-    /// The object's size.
     pub size_bytes: u64,
     /// Its id, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -281,9 +266,7 @@ pub struct LeftUpload {
 /// How a point of one agent ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrivenEnd {
-    /// Which.
     pub point: u32,
-    /// Why.
     pub ended: StopReason,
     /// Numbers of the write set below this may exist at the target.
     pub written_until: u64,
@@ -291,13 +274,11 @@ pub struct DrivenEnd {
     pub stored: u64,
     /// Objects that the target said it deleted.
     pub deleted: u64,
-    /// Connections made.
     pub connections: u64,
     /// Writes that the target may store yet.
     pub unended_writes: u64,
     /// Uploads that may be left.
     pub unfinished: Vec<LeftUpload>,
-    /// Requests that succeeded.
     pub requests: u64,
     /// Their body bytes.
     pub bytes: u64,
@@ -328,12 +309,9 @@ pub enum LoadMessage {
     },
     /// The point can begin.
     Ready {
-        /// Which.
         point: u32,
     },
-    /// Counts.
     Pulse(Pulse),
-    /// An interval, whole.
     Interval(Box<IntervalPart>),
     /// Counters of its machine, by its own clock.
     Reading(Box<Reading>),
@@ -341,7 +319,6 @@ pub enum LoadMessage {
     End(Box<DrivenEnd>),
     /// It cannot go on.
     Failed {
-        /// Why.
         why: String,
     },
 }

@@ -96,7 +96,6 @@ impl std::fmt::Debug for NetOrder {
 pub struct NetAddress {
     /// The interface that has it.
     pub interface: String,
-    /// It.
     pub address: IpAddr,
     /// Length of its network's prefix, in bits.
     pub prefix_bits: u8,
@@ -107,9 +106,7 @@ pub struct NetAddress {
 pub struct NetSendOrder {
     /// Its number in the run.
     pub to: u32,
-    /// Where it listens.
     pub address: SocketAddr,
-    /// How many.
     pub streams: u32,
     /// The source port of each, where they are chosen one by one; empty where they are not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -121,7 +118,6 @@ pub struct NetSendOrder {
 pub struct NetReceiveOrder {
     /// Its number in the run.
     pub from: u32,
-    /// How many.
     pub streams: u32,
 }
 
@@ -160,25 +156,17 @@ pub struct NetRoundOrder {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetMessage {
-    /// It listens.
     Listening {
-        /// At which port.
         port: u16,
         /// What others can reach it by.
         addresses: Vec<NetAddress>,
     },
     /// Its flows are there, or as many as come.
-    Ready {
-        /// Of which round.
-        point: u32,
-    },
+    Ready { point: u32 },
     /// The round has ended.
     Ended(Box<NetEnd>),
     /// It cannot do that.
-    Failed {
-        /// Why.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 /// What was counted of flows to one machine.
@@ -234,13 +222,11 @@ pub struct NetReceivedReport {
 /// What an agent counted in a round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetEnd {
-    /// Which.
     pub point: u32,
     /// In the order in which it was told whom to send to.
     pub sent: Vec<NetSentReport>,
     /// In the order in which it was told who sends.
     pub received: Vec<NetReceivedReport>,
-    /// Its machine.
     pub machine: NetMachine,
 }
 
@@ -249,7 +235,6 @@ pub struct NetEnd {
 pub enum NetEvent {
     /// It listens at a port, with these addresses.
     Listening(u16, Vec<NetAddress>),
-    /// It can begin.
     Ready,
     /// The round has ended.
     Ended(Box<NetEnd>),

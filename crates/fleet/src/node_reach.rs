@@ -45,7 +45,6 @@ impl fmt::Debug for ServedAddress {
 pub struct PodLocation {
     /// The context of the kubeconfig; its current one where none is given.
     pub context: Option<String>,
-    /// The namespace.
     pub namespace: String,
     /// Which pod of it.
     pub pod: PodChoice,
@@ -54,14 +53,11 @@ pub struct PodLocation {
 /// Which pod of a namespace is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodChoice {
-    /// By its name.
     Named {
-        /// The pod.
         name: String,
         /// The container; the pod's only or default one where none is given.
         container: Option<String>,
     },
-    /// By its labels.
     Selected {
         /// A label selector, as the API takes it.
         selector: String,
@@ -75,11 +71,9 @@ pub enum PodChoice {
 /// A host and how to log in there. What is not given, OpenSSH's configuration decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshTarget {
-    /// Login name.
     pub user: Option<String>,
     /// Name or address, without brackets.
     pub host: String,
-    /// Port.
     pub port: Option<u16>,
     /// By what command the agent gets other rights. Not part of the text of a reach.
     pub become_by: Option<BecomeCommand>,
@@ -91,9 +85,7 @@ pub struct SshTarget {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid reach {text:?}: {why}")]
 pub struct ReachError {
-    /// As given.
     pub text: String,
-    /// What to write.
     pub why: &'static str,
 }
 

@@ -56,7 +56,6 @@ pub struct OutgoingQueue {
 }
 
 impl OutgoingQueue {
-    /// A point begins.
     pub fn begin(&mut self, point: u32, now: Duration) {
         self.point = point;
         self.is_driving = true;

@@ -18,7 +18,6 @@ use crate::watch_protocol::{WatchMessage, WatchOrder};
 /// The version of what is said. Both ends speak the same, or do not speak.
 pub const PROTOCOL: u32 = 10;
 
-/// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Longest answer in parts. A machine of 192 processors with 24 drives says less than a tenth of it.
@@ -28,7 +27,6 @@ pub const ANSWER_BYTES_MAX: usize = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
-    /// The first message.
     Hello {
         /// Its [`PROTOCOL`].
         protocol: u32,
@@ -37,7 +35,6 @@ pub enum ToAgent {
     },
     /// Asks for the time.
     Exchange {
-        /// Counts exchanges.
         number: u64,
     },
     /// Asks for all that an audit reads of a machine.
@@ -56,12 +53,10 @@ pub enum ToAgent {
     NetRound(Box<NetRoundOrder>),
     /// When it begins, in nanoseconds since the Unix epoch by the agent's clock.
     Start {
-        /// The instant.
         at_ns: i64,
     },
     /// Ends the point before its time.
     Stop {
-        /// Why.
         reason: StopReason,
     },
     /// A part of an order about settings, in order: at most [`crate::change_protocol::CHANGE_ORDER_BYTES_MAX`] together.
@@ -71,7 +66,6 @@ pub enum ToAgent {
         /// Whether nothing follows.
         is_last: bool,
     },
-    /// Ends the agent.
     End,
 }
 
@@ -83,7 +77,6 @@ pub enum FromAgent {
     Hello(Box<AgentHello>),
     /// The answer to [`ToAgent::Exchange`], in nanoseconds since the Unix epoch by the agent's clock.
     Exchange {
-        /// Of which question.
         number: u64,
         /// When it was taken.
         taken_ns: i64,
@@ -97,9 +90,7 @@ pub enum FromAgent {
         /// Whether nothing follows.
         is_last: bool,
     },
-    /// Something about load.
     Load(Box<LoadMessage>),
-    /// Something about flows.
     Net(Box<NetMessage>),
     /// Something about what its machine does.
     Watched(Box<WatchMessage>),
@@ -112,12 +103,9 @@ pub enum FromAgent {
     },
     /// What was asked for cannot be done.
     Refused {
-        /// Why.
         why: String,
     },
-    /// The last message.
     End {
-        /// Why it ends.
         reason: EndReason,
     },
 }
@@ -137,7 +125,6 @@ pub struct AgentHello {
     pub pid: u32,
     /// Whether it is root there, which reading all of a machine needs.
     pub is_root: bool,
-    /// The machine.
     pub machine: Machine,
 }
 

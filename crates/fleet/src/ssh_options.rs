@@ -20,11 +20,9 @@ pub struct CacheFolder(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {what} {text:?}: {fix}")]
 pub struct SshOptionError {
-    /// As given.
     pub text: String,
     /// What it is not.
     pub what: &'static str,
-    /// What to write.
     pub fix: &'static str,
 }
 

@@ -34,7 +34,6 @@ const SILENT_NS: i64 = 30_000_000_000;
 pub struct WatchOrder {
     /// When it begins, in nanoseconds since the Unix epoch by the agent's clock. Step `n` is read `n` steps later.
     pub begin_ns: i64,
-    /// Between two steps.
     pub step_ms: u64,
     /// How many there are.
     pub steps: u32,
@@ -62,7 +61,6 @@ impl WatchOrder {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WatchMessage {
-    /// It has begun.
     Begun {
         /// Names of the machine besides that of the fleet's file: its host name.
         names: Vec<String>,

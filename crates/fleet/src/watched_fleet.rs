@@ -14,7 +14,6 @@ const STAYS_MS: u64 = 15_000;
 pub struct WatchedMachine {
     /// As the fleet names it.
     name: String,
-    /// Other names.
     names: BTreeSet<String>,
     boot: String,
     series: Vec<ReadSeries>,
@@ -44,7 +43,6 @@ pub struct PartialReadings {
     pub machines: u32,
     /// Bytes per second that all of them sent in their last step, by all interfaces that a plane may be on.
     pub sent_bytes_per_s: f64,
-    /// The same, received.
     pub received_bytes_per_s: f64,
 }
 

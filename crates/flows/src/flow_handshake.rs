@@ -87,7 +87,6 @@ pub struct FlowName {
     pub point: u32,
     /// Who sends, by its number in the run.
     pub from: u32,
-    /// Who receives.
     pub to: u32,
     /// Counts the flows of a sender to this receiver, from 0.
     pub flow: u32,

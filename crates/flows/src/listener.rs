@@ -34,9 +34,7 @@ const LOOK_NS: u64 = 50_000_000;
 /// A flow that has proved the token.
 #[derive(Debug)]
 pub struct AcceptedFlow {
-    /// Which.
     pub name: FlowName,
-    /// It.
     pub stream: TcpStream,
 }
 
@@ -78,7 +76,6 @@ impl FlowListener {
         Ok(FlowListener { port, stop, thread: Some(thread) })
     }
 
-    /// Its port.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
@@ -94,14 +91,8 @@ impl Drop for FlowListener {
 
 /// Who is at the door.
 enum Greeting {
-    /// The port itself.
     Port(TcpListener),
-    Stranger {
-        stream: TcpStream,
-        said: [u8; PREFACE_BYTES],
-        length: usize,
-        since: Instant,
-    },
+    Stranger { stream: TcpStream, said: [u8; PREFACE_BYTES], length: usize, since: Instant },
 }
 
 impl AsFd for Greeting {

@@ -61,7 +61,6 @@ struct PathProbes {
     lengths: IpLengths,
     /// None until the kernel has said what the interface's MTU is.
     sizes: Option<PathSizes>,
-    /// By their numbers.
     probes: Vec<Probe>,
     due_ns: u64,
     wait_ns: u64,

@@ -10,9 +10,7 @@ use linerate_wire::threads::ThreadsError;
 pub struct FlowsTo {
     /// Its number in the run.
     pub to: u32,
-    /// Where it listens.
     pub address: SocketAddr,
-    /// How many.
     pub streams: u32,
     /// Where they come from; the kernel chooses where it is not said.
     pub source: Option<FlowSource>,
@@ -21,7 +19,6 @@ pub struct FlowsTo {
 /// Where flows come from: an address of this machine, and ports of which each flow has the next one that is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSource {
-    /// The address.
     pub address: IpAddr,
     /// The ports; those that are not free are passed over.
     pub ports: Vec<u16>,
@@ -30,9 +27,7 @@ pub struct FlowSource {
 /// Both ends of a flow, as its packets name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEnds {
-    /// Who sends.
     pub source: SocketAddr,
-    /// Who receives.
     pub destination: SocketAddr,
 }
 
@@ -41,7 +36,6 @@ pub struct FlowEnds {
 pub struct ExpectedFlows {
     /// Its number in the run.
     pub from: u32,
-    /// How many.
     pub streams: u32,
 }
 

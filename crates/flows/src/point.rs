@@ -43,7 +43,6 @@ pub struct ReadyPoint {
     unreceived: BTreeMap<u32, String>,
 }
 
-/// What was counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PointCounts {
     /// By receivers, in the order of the plan.

@@ -28,7 +28,6 @@ pub const SESSION_BYTES: usize = WORD_BYTES + PROOF_BYTES;
 /// What the one that listens answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionAnswer {
-    /// Messages follow.
     Takes,
     /// Somebody else who has the token is served.
     Busy,

@@ -168,7 +168,6 @@ fn came_ns(look: Option<CheckReason>, now_ns: u64) -> u64 {
 enum CheckReason {
     /// Counting begins at this instant, or an interval ends.
     Edge(u64),
-    /// It is time.
     Time,
 }
 

@@ -13,7 +13,6 @@ const KEPT_MAX: usize = 1 << 16;
 /// Senders that are kept: of flows that stay and of those that do not.
 const SENDERS_MAX: usize = 2 * NET_NODES_MAX;
 
-/// What was taken.
 #[derive(Debug, Default)]
 pub(crate) struct UsedNames {
     /// The newest point of which a flow was taken: none of an older one is.

@@ -38,7 +38,6 @@ use side_effects::SideEffect;
 pub enum ApplyStep {
     /// The journal is begun.
     Begun,
-    /// The watch runs.
     Armed,
     /// A change is about to be announced.
     Announcing,
@@ -52,7 +51,6 @@ pub enum ApplyStep {
     Applied,
     /// A setting is about to be restored.
     Undoing,
-    /// It was.
     RolledBack,
     /// That is on the disk too.
     RollbackRecorded,
@@ -76,7 +74,6 @@ pub enum ChangeOutcome {
 /// An application whose changes wait to be confirmed.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// Its name.
     pub id: String,
     /// What became of each change, in order.
     pub outcomes: Vec<ChangeOutcome>,

@@ -8,9 +8,7 @@ use crate::root::Root;
 /// Where changes are made, and by which catalogue.
 #[derive(Clone, Copy)]
 pub struct ApplyContext<'a> {
-    /// The machine.
     pub root: &'a Root,
-    /// Its journals.
     pub state: &'a JournalFolder,
     /// The row of an id.
     pub find: &'a dyn Fn(&str) -> Option<&'static Knob>,

@@ -16,10 +16,8 @@ const BONDS_MAX: usize = 64;
 /// How far interfaces that stand on others are followed.
 const DEPTH: usize = 4;
 
-/// A bond.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BondNow {
-    /// Its name.
     pub name: String,
     /// Such as `802.3ad`.
     pub mode: String,
@@ -32,7 +30,6 @@ pub struct BondNow {
 /// A member of a bond.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberNow {
-    /// Its name.
     pub name: String,
     /// Whether the bond sends by it: its link is up, it does not stand by, and in 802.3ad it is in the active group
     /// (`bond_slave_can_tx`).

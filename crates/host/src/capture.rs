@@ -14,7 +14,6 @@ use crate::setting;
 use crate::snapshot::{MANGLED, is_in_files, is_of_machine};
 use masking::Masks;
 
-/// A captured machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapturedMachine {
     /// Files by their paths relative to the root; an empty folder ends in a slash.

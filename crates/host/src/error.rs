@@ -12,7 +12,6 @@ pub enum TuneError {
     /// A file of the journal.
     #[error("cannot use {}: {source}", path.display())]
     State {
-        /// Which.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -38,18 +37,10 @@ pub enum TuneError {
     },
     /// A journal that says what no linerate writes.
     #[error("cannot understand {}: {why}", path.display())]
-    Journal {
-        /// Which.
-        path: PathBuf,
-        /// Where and why.
-        why: String,
-    },
+    Journal { path: PathBuf, why: String },
     /// A journal without a first line: nothing was changed under its name.
     #[error("{} is empty: it was cut off before anything was changed", path.display())]
-    Empty {
-        /// Which.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// No name of an application.
     #[error("{0:?} is not the name of an application: see linerate tune log")]
     Id(String),
@@ -74,7 +65,6 @@ pub enum TuneError {
         journals.parent().unwrap_or(journals).display()
     )]
     Elsewhere {
-        /// Its name.
         id: String,
         /// The folder of its journal.
         journals: PathBuf,
@@ -90,13 +80,11 @@ pub enum TuneError {
         file.display()
     )]
     Unseen {
-        /// Its name.
         id: String,
         /// The folder of its journal.
         journals: PathBuf,
         /// How long its watch may take.
         wait_ms: u64,
-        /// What says so.
         file: PathBuf,
     },
     /// There is nothing to confirm or take back.
@@ -107,21 +95,13 @@ pub enum TuneError {
     File(String),
     /// Some of its changes cannot be made, so that none was.
     #[error("nothing is changed, because {} of {of} changes cannot be made{}", .refused.len(), refused_text(.refused))]
-    Refused {
-        /// Number of nodes.
-        of: usize,
-        /// Which, and why.
-        refused: Vec<(SettingId, String)>,
-    },
+    Refused { of: usize, refused: Vec<(SettingId, String)> },
     /// Nothing would take the changes back.
     #[error("no watch could be started, so nothing was changed: {0}")]
     Watch(String),
     /// Another process has written to a journal that this one was writing: its watch, which found it standing still.
     #[error("another linerate has continued with {} in the meantime", path.display())]
-    Overtaken {
-        /// Which.
-        path: PathBuf,
-    },
+    Overtaken { path: PathBuf },
     /// It could not go on, and took back what was done.
     #[error("{why}; every change made so far was rolled back{}", left_text(*.left))]
     Reverted {

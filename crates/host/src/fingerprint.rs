@@ -90,11 +90,9 @@ pub struct FingerprintEnd {
     pub static_keys: BTreeMap<String, String>,
     /// What happened to links, by such keys.
     pub flaps: BTreeMap<String, String>,
-    /// What else happened.
     pub meanwhile: MachineShare,
 }
 
-/// Ends it.
 #[must_use]
 pub fn end(begun: FingerprintStart, root: &Root) -> FingerprintEnd {
     let requested = FingerprintRequest { target_pid: begun.target_pid, target_hosts: &begun.target_hosts };

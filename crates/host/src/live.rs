@@ -182,7 +182,6 @@ impl<'a> Reader<'a> {
         Reader { root, now_ms, pass, values: Vec::new(), remarks: Vec::new(), names: Vec::new() }
     }
 
-    /// One value.
     fn tell(&mut self, of: ReadMeasure, part: &str, value: f64) {
         if value.is_finite() {
             self.values.push(ReadValue { of, part: part.to_owned(), value });

@@ -31,7 +31,6 @@ impl Drop for Lock {
 }
 
 impl Lock {
-    /// Both, as one.
     pub(crate) fn with(mut self, mut other: Lock) -> Lock {
         self.0.append(&mut other.0);
         self

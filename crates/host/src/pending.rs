@@ -29,13 +29,11 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 /// One that is noted, and whose journal was moved or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostWatch {
-    /// Its name.
     pub id: String,
     /// The folder in which its journal was.
     pub journals: PathBuf,
     /// How long its watch may still take to take it back, in milliseconds.
     pub wait_ms: u64,
-    /// What says so.
     pub file: PathBuf,
 }
 

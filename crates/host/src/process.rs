@@ -16,7 +16,6 @@ pub(crate) struct ProcessStat {
     pub(crate) has_ended: bool,
     /// Whether it is stopped, by a signal or by a debugger.
     pub(crate) is_stopped: bool,
-    /// Its parent's number.
     pub(crate) parent: u32,
     /// Processor time of all its threads, in clock ticks of 10 ms.
     pub(crate) ticks: u64,

@@ -14,7 +14,6 @@ pub struct QueuesNow(Vec<QueueCount>);
 /// What the queue of an interface did between two instants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueDelta {
-    /// The interface.
     pub interface: String,
     /// What `tc` calls the queue: `fq`, `tbf`.
     pub discipline: String,

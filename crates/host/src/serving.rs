@@ -24,7 +24,6 @@ const LONGEST_LINE_BYTES: u64 = 512;
 pub struct Serving {
     /// Its number. Of several that share the socket, the first, but for systemd's, which only opened it.
     pub pid: u32,
-    /// Its program's name.
     pub program: String,
     /// The inode of its network namespace.
     pub netns: u64,

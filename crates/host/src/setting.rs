@@ -56,7 +56,6 @@ const LONGEST_VALUE_BYTES: usize = 4094;
 /// Whether a setting can be changed while the machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changeable {
-    /// It can.
     Yes,
     /// It cannot, and why, with what to do instead.
     No(&'static str),
@@ -193,11 +192,8 @@ fn read_inside(
 /// One setting of the machine, wherever its device is by now.
 #[derive(Clone, Copy)]
 pub(crate) struct SettingTarget<'a> {
-    /// The machine.
     pub(crate) root: &'a Root,
-    /// What it is.
     pub(crate) knob: &'a Knob,
-    /// Where it was.
     pub(crate) place: &'a SettingId,
     /// The inode of its network namespace, where it is known.
     pub(crate) net: Option<u64>,

@@ -13,7 +13,6 @@ use crate::error::{ApiRequestKind, KubeError, of_client};
 /// How long one answer of the API server may take.
 pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
-/// A request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ApiRequest<'a> {
     pub(crate) method: &'a str,

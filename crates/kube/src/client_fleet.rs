@@ -72,9 +72,7 @@ impl std::fmt::Display for ObjectName {
 pub enum NamespaceOwner {
     /// There is none of the name.
     Nobody,
-    /// This fleet's.
     Ours,
-    /// Somebody else's.
     Others,
 }
 

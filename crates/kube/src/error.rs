@@ -34,11 +34,8 @@ pub enum KubeError {
     /// It does, and they may not.
     #[error("the API server does not allow {verb} on {resource}{}: {message}", within(namespace))]
     Forbidden {
-        /// What is missing.
         verb: String,
-        /// On what.
         resource: String,
-        /// Where.
         namespace: String,
         /// As it was told.
         message: String,
@@ -48,16 +45,7 @@ pub enum KubeError {
     NoPod(String),
     /// A selector does not select what it should.
     #[error("{selector:?} selects {found} running pods in namespace {namespace}, not {wanted}")]
-    Selected {
-        /// The selector.
-        selector: String,
-        /// Where.
-        namespace: String,
-        /// How many.
-        found: usize,
-        /// How many nodes.
-        wanted: usize,
-    },
+    Selected { selector: String, namespace: String, found: usize, wanted: usize },
     /// The pod, or the container, does not run.
     #[error("its container is not running: {0}")]
     NotRunning(String),
@@ -109,7 +97,6 @@ pub(crate) fn in_one_line(text: &str) -> String {
 }
 
 impl KubeError {
-    /// What to do.
     #[must_use]
     pub fn remedy(&self) -> String {
         let text = match self {

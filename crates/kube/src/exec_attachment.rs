@@ -85,7 +85,6 @@ pub(crate) struct Outbound {
 
 /// Why nothing goes on.
 pub(crate) enum StreamBreak {
-    /// For good.
     Ended(StreamEnd),
     /// Nobody listens here any more.
     Left,
@@ -93,7 +92,6 @@ pub(crate) enum StreamBreak {
     Broken(KubeError),
 }
 
-/// An attachment.
 pub(crate) struct ExecStream {
     to: SplitSink<Socket, Message>,
     from: SplitStream<Socket>,

@@ -16,7 +16,6 @@ pub const INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
 /// The label that says whose it is.
 pub const MANAGER_LABEL: &str = "app.kubernetes.io/managed-by";
 
-/// Its value.
 pub const MANAGER: &str = "linerate";
 
 /// The label that tells clients from readers of storage nodes.
@@ -37,7 +36,6 @@ pub const SERVICE_PORT_LEAST: u16 = 1_024;
 /// Longest name of a node, or of a host, in a fleet's file.
 const FLEET_NAME_MOST: usize = 63;
 
-/// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientManifest {
     /// Tells this fleet from others: part of every name, and a label of every object.
@@ -48,7 +46,6 @@ pub struct ClientManifest {
     pub makes_namespaces: bool,
     /// The image of linerate.
     pub image: String,
-    /// How many clients.
     pub clients: u32,
     /// What each client's agent accepts, as `linerate agent --allow` has it.
     pub allow: String,
@@ -79,11 +76,9 @@ pub struct ClientManifest {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {what} {value:?}: {fix}")]
 pub struct ManifestError {
-    /// Of what.
     pub what: &'static str,
     /// As it was wished for.
     pub value: String,
-    /// What to write.
     pub fix: &'static str,
 }
 
@@ -456,7 +451,6 @@ pub struct PlacedClient {
     pub node: String,
     /// Whether it is in the node's own network.
     pub is_host: bool,
-    /// Its number.
     pub index: u32,
     /// The address of the Service in front of it.
     pub service: Option<IpAddr>,

@@ -34,11 +34,9 @@ pub fn alias(url: &str) -> bool {
 
 /// What `linerate clean` would ask of whom because of a `run.json`.
 pub struct Cleaning {
-    /// Bucket.
     pub bucket: String,
     /// Prefix below which is deleted.
     pub prefix: String,
-    /// Region in signatures.
     pub region: String,
     /// `name:port` of the first host.
     pub host: String,

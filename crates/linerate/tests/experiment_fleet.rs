@@ -15,7 +15,6 @@ use crate::running::{ACCESS_KEY, END, SECRET_KEY, Served, eventually, linerate, 
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";
 const MAP_COUNT: &str = "proc/sys/vm/max_map_count";
 
-/// Storage nodes.
 const COUNT: usize = 3;
 
 /// Cells as short as they can be over agents.

@@ -33,18 +33,14 @@ pub const CHUNK_BYTES: u64 = 64 << 10;
 /// Bytes `start..start + length` of an object: all of it, or a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodySpan {
-    /// The object.
     pub id: ObjectId,
-    /// Its size.
     pub size_bytes: u64,
     /// First byte.
     pub start: u64,
-    /// How many.
     pub length: u64,
 }
 
 impl BodySpan {
-    /// A whole object.
     #[must_use]
     pub const fn whole(id: ObjectId, size_bytes: u64) -> Self {
         BodySpan { id, size_bytes, start: 0, length: size_bytes }

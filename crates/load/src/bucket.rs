@@ -40,7 +40,6 @@ pub use versions::{DefaultLock, Versioning};
 /// Keys per `DeleteObjects` call: S3's own limit.
 pub const DELETE_KEYS_MAX: usize = 1000;
 
-/// Longest answer taken.
 const BODY_BYTES_MAX: usize = 16 << 20;
 
 /// Longest time for a connection and its TLS handshake, where `--timeout` gives more.

@@ -76,15 +76,12 @@ impl Buffers {
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The connection.
     Connecting,
     /// The peer's part of the TLS handshake.
     Handshake,
-    /// The next request.
     Idle,
     /// Room to send, or an early reply.
     Sending,
-    /// A head.
     Head,
     /// The rest of a body.
     Body,
@@ -103,13 +100,14 @@ pub(crate) struct Success {
 pub(crate) enum ExchangeProgress {
     /// More events are needed.
     Waiting,
-    /// It succeeded.
     Done(Success),
     /// It failed; `reusable` where the response was whole and the connection lives on.
-    Failed { why: RequestFailure, reusable: bool },
+    Failed {
+        why: RequestFailure,
+        reusable: bool,
+    },
 }
 
-/// One connection.
 pub(crate) struct Connection {
     pub(crate) transport: ClientTransport,
     pub(crate) host: u32,

@@ -23,7 +23,6 @@ const NAME_MAX: usize = 253;
 pub struct Host {
     /// `name:port`, as requests name it.
     pub authority: String,
-    /// Where connections go.
     pub address: SocketAddr,
 }
 
@@ -46,20 +45,13 @@ pub enum HostsError {
     NoPort(String),
     /// A switch of the environment that says neither.
     #[error("invalid {name}={value:?} in the environment: write true or false")]
-    Switch {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        value: String,
-    },
+    Switch { name: &'static str, value: String },
     /// An IPv6 address that may be one with a port.
     #[error("ambiguous host {text:?}: write [{address}]:{port} for port {port}, or [{text}] for the address")]
     Ambiguous {
-        /// As given.
         text: String,
         /// What stands before its last colon.
         address: String,
-        /// What stands behind.
         port: u16,
     },
     /// Keys before the host, as mc and some databases write them. Nothing of it is quoted but the host.
@@ -74,7 +66,6 @@ pub enum HostsError {
              --tls"
     )]
     Scheme(String),
-    /// Too many.
     #[error("{0:?} names more than {HOSTS_MAX} hosts")]
     TooMany(String),
     /// A file that could not be read.
@@ -82,17 +73,11 @@ pub enum HostsError {
     File {
         /// As given after `file:`.
         path: String,
-        /// Why.
         source: std::io::Error,
     },
     /// A name that does not resolve.
     #[error("failed to resolve host {host:?}: {source}; check the name; an address needs no name server")]
-    Resolve {
-        /// As given.
-        host: String,
-        /// Why.
-        source: std::io::Error,
-    },
+    Resolve { host: String, source: std::io::Error },
 }
 
 /// Hosts as they were named.

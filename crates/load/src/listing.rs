@@ -6,7 +6,6 @@ use crate::xml::{self, walk};
 /// One page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T, Next> {
-    /// What it lists.
     pub entries: Vec<T>,
     /// Where the next page begins; absent on the last.
     pub next: Option<Next>,
@@ -34,7 +33,6 @@ impl<T, Next> Page<T, Next> {
 /// Where the next page of versions or uploads begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Marker {
-    /// Key.
     pub key: String,
     /// Version or upload; may be empty.
     pub id: String,
@@ -52,9 +50,7 @@ pub struct Version {
 /// A version of an object, a delete marker, or an upload that was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyVersion {
-    /// Key.
     pub key: String,
-    /// Version or upload.
     pub id: String,
 }
 

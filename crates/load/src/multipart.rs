@@ -48,9 +48,7 @@ impl Parts {
 /// An upload that was neither completed nor aborted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedUpload {
-    /// Its object.
     pub id: ObjectId,
-    /// The object's size.
     pub size_bytes: u64,
     /// Its id; `None` where it was asked for, and the answer did not come.
     pub upload_id: Option<String>,

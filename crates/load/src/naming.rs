@@ -12,7 +12,6 @@ const QUOTED_CHARS: usize = 80;
 /// A name that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Of a bucket.
     #[error(
         "invalid bucket name {}: S3 takes 3 to 63 small letters, digits, dots and dashes, the first and last a letter \
          or digit, without two dots in a row, and not an IP address{}",
@@ -37,7 +36,6 @@ pub enum NameError {
         quoted(.0)
     )]
     Prefix(String),
-    /// A region.
     #[error(
         "invalid region {}: write up to 64 letters, digits, dots, dashes, underscores or colons, such as eu-central-1",
         quoted(.0)

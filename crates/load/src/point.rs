@@ -33,7 +33,6 @@ const NS_PER_MS: u64 = 1_000_000;
 /// How a point ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointOutcome {
-    /// Why.
     pub ended: StopReason,
     /// Numbers of the write set below this may exist at the target; none from it on.
     pub written_until: u64,
@@ -41,7 +40,6 @@ pub struct PointOutcome {
     pub stored: u64,
     /// Objects that the target said it deleted, as far as it was counted.
     pub deleted: u64,
-    /// Connections made.
     pub connections: u64,
     /// Writes that had not ended when their connection was given up: the target may store them later.
     pub unended_writes: u64,
@@ -68,7 +66,6 @@ pub enum PointError {
 pub struct PointDriver<'a> {
     /// Session of the run.
     pub session: &'a Session,
-    /// The run's clock.
     pub clock: Clock,
     /// Set from outside to end the point: Ctrl-C.
     pub interrupted: &'a AtomicBool,
@@ -149,7 +146,6 @@ struct ReportMerge<'a> {
     reported: Option<StopReason>,
     /// Requests of intervals that were too short to be told.
     untold: Vec<OutsideRow>,
-    /// Their numbers.
     untold_intervals: Vec<u64>,
     /// Whether nothing more is counted.
     is_over: bool,

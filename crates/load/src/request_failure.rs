@@ -11,13 +11,11 @@ const QUOTED_BYTES_MAX: usize = 24;
 /// Why a request failed. Its text is the key under which it is counted in a run folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestFailure {
-    /// No connection.
     Connect(&'static str),
     /// No TLS handshake, or records that are not what TLS lets them be.
     Tls(&'static str),
     /// No whole response in the time allowed.
     Timeout,
-    /// The connection broke.
     Reset,
     /// The server closed without a byte of a response.
     Unanswered,

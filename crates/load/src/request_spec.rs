@@ -25,7 +25,6 @@ impl Subject {
     }
 }
 
-/// One request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestSpec {
     pub(crate) op: Op,

@@ -15,7 +15,6 @@ pub(crate) struct FirstAttempt {
     pub(crate) first_ns: u64,
     /// When it was due, in an open loop.
     pub(crate) intended_ns: Option<u64>,
-    /// Attempts that failed.
     pub(crate) failed: u32,
     /// Whether it began after the end of the point, to keep the load up: it is in no figure.
     pub(crate) is_alongside: bool,

@@ -16,7 +16,6 @@ use crate::tls::Tls;
 /// What is the same for every request of a run.
 #[derive(Clone)]
 pub struct Session {
-    /// Where requests go.
     pub hosts: Vec<Host>,
     /// How TLS is spoken with the hosts; `None` is plain HTTP.
     pub tls: Option<Tls>,
@@ -24,13 +23,11 @@ pub struct Session {
     pub sources: Vec<IpAddr>,
     /// How the bucket is named.
     pub lookup: Lookup,
-    /// Bucket.
     pub bucket: String,
     /// Prefix of every key that the run writes: the user's prefix and the run's own folder, ending in `/`.
     pub run_prefix: String,
     /// Who signs; `None` sends unsigned requests, for public buckets.
     pub credentials: Option<Credentials>,
-    /// Region in signatures.
     pub region: String,
     /// How bodies are sent.
     pub payload: Payload,
@@ -56,9 +53,7 @@ impl Session {
 /// An object that was at the target before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Existing {
-    /// Key, as listed.
     pub key: String,
-    /// Size, as listed.
     pub size_bytes: u64,
 }
 
@@ -67,7 +62,6 @@ pub struct Existing {
 pub enum Source {
     /// Objects `0..count` of a set that the run wrote.
     Set {
-        /// The set.
         set: u32,
         /// How many it holds.
         count: u64,
@@ -88,7 +82,6 @@ pub enum EndCondition {
 /// One point, as the wire loop drives it.
 #[derive(Clone, Debug)]
 pub struct PointPlan {
-    /// What is done.
     pub workload: Workload,
     /// Sizes of objects written.
     pub sizes: Sizes,
@@ -121,7 +114,6 @@ pub struct PointPlan {
     pub range_bytes: Option<u64>,
     /// Whether bodies read are compared with what was written.
     pub verify: bool,
-    /// When it ends.
     pub until: EndCondition,
     /// Cap on all threads of a closed loop together, and on all points that share it.
     pub cap: Option<Arc<RateLimit>>,

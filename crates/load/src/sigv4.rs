@@ -40,7 +40,6 @@ const AMZ_DATE_BYTES: usize = 16;
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a value.
     #[must_use]
     pub const fn new(value: String) -> Self {
         Secret(value)
@@ -59,12 +58,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Who signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// Access key id: public by design, and still kept out of run folders.
     pub access_key: String,
-    /// Secret access key.
     pub secret_key: Secret,
     /// Session token of temporary credentials.
     pub session_token: Option<Secret>,

@@ -98,7 +98,6 @@ pub(crate) struct WorkerTask<'a> {
     pub(crate) reports: Sender<IntervalReport>,
 }
 
-/// The loop's state.
 struct Worker<'a> {
     given: WorkerTask<'a>,
     places: ConnectionSlab<Connection>,

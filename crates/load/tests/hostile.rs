@@ -34,7 +34,6 @@ const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 /// What any machine may take on top of it: a call that takes longer hangs.
 const SLACK: Duration = Duration::from_secs(180);
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Exists,

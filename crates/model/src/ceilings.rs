@@ -34,7 +34,6 @@ pub(crate) use unloaded_latency::{Visit, visit};
 /// A ceiling, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResourceLimit {
-    /// Which resource.
     pub resource: Resource,
     /// Place in the site's list of the group whose nodes have it; absent for what is not of a node.
     pub group: Option<usize>,
@@ -50,7 +49,6 @@ pub struct ResourceLimit {
 
 /// A kind of resource.
 struct Kind {
-    /// What it limits.
     limits: fn(&Case, &mut Vec<ResourceLimit>),
     /// How one of these limits is explained.
     explain: fn(&Case, &ResourceLimit) -> Wording,
@@ -58,7 +56,6 @@ struct Kind {
     resources: &'static [Resource],
 }
 
-/// All kinds.
 const KINDS: &[Kind] =
     &[network::KIND, fabric::KIND, clients::KIND, entry_node::KIND, drives::KIND, pcie::KIND, memory::KIND, cpu::KIND];
 

@@ -10,7 +10,6 @@ pub enum ModelError {
     UnknownLink {
         /// `public` or `private`.
         plane: &'static str,
-        /// What was named.
         link: String,
         /// The group that lacks it.
         group: String,
@@ -20,21 +19,15 @@ pub enum ModelError {
     /// A bond names a NIC that its group does not have.
     #[error("unknown NIC \"{nic}\" of bond \"{bond}\" in group \"{group}\": name one of: {known}")]
     UnknownNic {
-        /// What was named.
         nic: String,
-        /// The bond.
         bond: String,
-        /// The group.
         group: String,
         /// What the group has.
         known: String,
     },
     /// A share outside of 0 to 1.
     #[error("read share {share} is not a share: give one from 0 (all PUT) to 1 (all GET)")]
-    ReadShare {
-        /// What was given.
-        share: f64,
-    },
+    ReadShare { share: f64 },
     /// No size of object to plan for.
     #[error("an object of 0 bytes moves no data: give a size such as 4MiB")]
     NoObjectSize,

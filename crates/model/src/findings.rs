@@ -35,7 +35,6 @@ struct Case<'a> {
 /// A check adds what it has to say.
 type Check = fn(&Case, &mut Vec<PlanFinding>);
 
-/// All checks.
 const CHECKS: &[Check] = &[
     assumed::check,
     bond_hash::check,
@@ -102,7 +101,6 @@ fn lowest(work: &WorkPlan) -> Option<&Ceiling> {
     work.ceilings.first()
 }
 
-/// Makes a finding.
 fn finding(
     kind: PlanFindingKind,
     severity: Severity,

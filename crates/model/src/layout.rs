@@ -44,7 +44,6 @@ pub enum GeometryKind {
     Sets,
     /// Drives are chosen anew for each object.
     Scattered,
-    /// Whole copies.
     Replicas,
 }
 
@@ -79,7 +78,6 @@ impl Geometries {
         }
     }
 
-    /// Of each pool.
     #[must_use]
     pub fn pools(&self) -> &[Geometry] {
         &self.pools
@@ -112,7 +110,6 @@ impl Geometries {
 pub struct Pool {
     /// Places in the site's list of the groups whose nodes these are; those without nodes are left out.
     pub groups: Vec<usize>,
-    /// Nodes.
     pub nodes: u32,
     /// Drives of all nodes.
     pub drives: u64,

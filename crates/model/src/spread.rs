@@ -28,11 +28,9 @@ const PEERS_MAX: u32 = 1024;
 pub struct Bundle {
     /// Members (or paths) of equal speed.
     pub members: u32,
-    /// Flows at once.
     pub flows: u32,
     /// The most that one flow carries, in speeds of one member; infinite where only the bundle limits it.
     pub flow_cap: f64,
-    /// How flows choose.
     pub placement: Placement,
 }
 
@@ -41,7 +39,6 @@ pub struct Bundle {
 pub struct Shares {
     /// 5th percentile.
     pub p5: f64,
-    /// Median.
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
@@ -83,7 +80,6 @@ struct Placed {
     shares: Vec<f64>,
     /// Of each placement that filled the bundle, the flows that it took.
     fills: Vec<u32>,
-    /// Placements.
     rounds: u32,
     /// Flows of all placements: what it costs.
     flows: u64,

@@ -26,9 +26,7 @@ pub use passes::Passes;
 /// Bytes in both directions, seen from a node, per client byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeFlow {
-    /// Received.
     pub ingress: f64,
-    /// Sent.
     pub egress: f64,
 }
 
@@ -69,7 +67,6 @@ pub struct Traffic {
 /// Share of the site that one node has.
 #[derive(Clone, Copy, Debug)]
 struct NodeShare {
-    /// Of the shards.
     holds: f64,
     /// Of the requests that it serves.
     serves: f64,
@@ -97,7 +94,6 @@ struct Path {
 /// What a failed node asks of those that are left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FailureLoad {
-    /// Nodes that serve.
     pub(crate) nodes: u32,
     /// The pool whose node failed: nothing is asked of the shards of others. Absent where none did.
     pub(crate) pool: Option<usize>,

@@ -26,9 +26,7 @@ enum Injected {
     Uplinks(usize, [bool; 2]),
     /// What leads from one rack to another, and back where it is so said.
     Path([usize; 2], bool),
-    /// All spines.
     Spines,
-    /// One of them.
     Spine(usize),
     /// Spines that so many of ten pairs of nodes pass, each by one path.
     SpinesOfPairs(usize),

@@ -7,7 +7,6 @@ pub struct PrometheusAddress {
     pub is_tls: bool,
     /// Name or address, without brackets.
     pub host: String,
-    /// Port.
     pub port: u16,
     /// What is before `/api/v1`: empty, or with a slash at its beginning and none at its end.
     pub prefix: String,

@@ -5,42 +5,25 @@
 pub enum PrometheusError {
     /// A name that cannot be looked up.
     #[error("failed to look up {host:?}: {why}: check the name in --prometheus")]
-    Name {
-        /// The name.
-        host: String,
-        /// The resolver's words.
-        why: String,
-    },
+    Name { host: String, why: String },
     /// No connection, or one that broke.
     #[error("failed to reach {url}: {why}: check that Prometheus runs there, and the port (it is 9090 by default)")]
-    Unreachable {
-        /// Where.
-        url: String,
-        /// The kernel's words.
-        why: String,
-    },
+    Unreachable { url: String, why: String },
     /// A handshake that failed.
     #[error(
         "TLS with {url} failed: {why}: give the authority's certificate with --ca-file, the name that the \
              certificate is for in --prometheus, or http:// if that port speaks no TLS"
     )]
-    Tls {
-        /// Where.
-        url: String,
-        /// What is wrong.
-        why: String,
-    },
+    Tls { url: String, why: String },
     /// No answer in time.
     #[error(
         "{url} gave no answer to {query:?}: timed out after {limit_s} s: ask for a shorter window with --from and \
              --to, or wait longer with --timeout"
     )]
     Late {
-        /// Where.
         url: String,
         /// How long it was waited for.
         limit_s: u64,
-        /// What was asked.
         query: String,
     },
     /// A status that says that the caller may not.
@@ -49,7 +32,6 @@ pub enum PrometheusError {
              --password-file, that may query it; a proxy may want a --header as well, such as X-Scope-OrgID"
     )]
     Forbidden {
-        /// Where.
         url: String,
         /// 401 or 403.
         status: u16,
@@ -62,32 +44,24 @@ pub enum PrometheusError {
              its prefix, such as https://HOST/prometheus"
     )]
     NoSuchPath {
-        /// Where.
         url: String,
         /// What its body says, with a colon before it.
         why: String,
     },
-    /// A redirection.
     #[error(
         "{url} answered {status} and points to {location:?}: give that URL (a redirection to a page for logging in \
              means that a token is needed: --bearer-file)"
     )]
     Moved {
-        /// Where.
         url: String,
         /// 301 and the like.
         status: u16,
-        /// Where to.
         location: String,
     },
-    /// Another status.
     #[error("{url} answered {status} to {query:?}{why}{}", next_of_status(*status, why))]
     Status {
-        /// Where.
         url: String,
-        /// Which.
         status: u16,
-        /// What was asked.
         query: String,
         /// What its body says, with a colon before it.
         why: String,
@@ -98,29 +72,20 @@ pub enum PrometheusError {
              Prometheus itself, not of a page"
     )]
     NotJson {
-        /// Where.
         url: String,
         /// What it says that it is.
         kind: String,
-        /// How it begins.
         beginning: String,
     },
     /// What does not speak HTTP.
     #[error("{url} does not answer in HTTP ({why}): check the port, and https:// against http://")]
-    NotHttp {
-        /// Where.
-        url: String,
-        /// What is wrong.
-        why: String,
-    },
+    NotHttp { url: String, why: String },
     /// A query that is refused.
     #[error("Prometheus refused {query:?}: {kind}: {message}")]
     Query {
-        /// The query.
         query: String,
         /// `bad_data`, `execution`, ….
         kind: String,
-        /// Its words.
         message: String,
     },
     /// All queries are refused.
@@ -129,7 +94,6 @@ pub enum PrometheusError {
              Prometheus that may be asked, and what stands before it"
     )]
     AllRefused {
-        /// How many.
         count: usize,
         /// The first of them.
         query: String,
@@ -141,7 +105,6 @@ pub enum PrometheusError {
     /// Nothing was found by any query.
     #[error("Prometheus has nothing of any machine in that window, by {queries} queries: {why}")]
     Nothing {
-        /// How many.
         queries: usize,
         /// What to do about it.
         why: String,
@@ -151,21 +114,13 @@ pub enum PrometheusError {
         "the answers have more than {most} together: select the machines of one cluster with --select, or ask for a \
              shorter window with --from and --to"
     )]
-    TooMuch {
-        /// In words.
-        most: String,
-    },
+    TooMuch { most: String },
     /// An answer beyond the bounds.
     #[error(
         "the answer to {query:?} is larger than {most}: select the machines of one cluster with --select, or a \
              shorter window"
     )]
-    TooLarge {
-        /// The query.
-        query: String,
-        /// In words.
-        most: String,
-    },
+    TooLarge { query: String, most: String },
     /// The user wants no more.
     #[error("interrupted")]
     Stopped,

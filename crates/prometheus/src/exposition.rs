@@ -20,7 +20,6 @@ type PageLabels<'p> = Vec<(&'p str, Cow<'p, str>)>;
 /// One series of a page, with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageSample<'p> {
-    /// The metric.
     pub name: &'p str,
     /// Names and values of labels, as the page has them.
     pub labels: PageLabels<'p>,

@@ -31,12 +31,10 @@ impl FailedQueries {
         Ok(())
     }
 
-    /// An answer came.
     pub(crate) fn answered(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// The first fault.
     pub(crate) fn first(&self) -> Option<&PrometheusError> {
         self.first.as_ref()
     }

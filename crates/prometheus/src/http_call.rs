@@ -44,13 +44,10 @@ pub enum PrometheusAccess {
     /// Nothing.
     #[default]
     Open,
-    /// A token.
     Bearer(String),
     /// A name and a password.
     Basic {
-        /// Name.
         user: String,
-        /// Password.
         password: String,
     },
 }
@@ -67,9 +64,7 @@ impl fmt::Debug for PrometheusAccess {
 
 /// What is asked of whom, and how.
 pub struct PrometheusRequest {
-    /// Where.
     pub address: PrometheusAddress,
-    /// With which right.
     pub access: PrometheusAccess,
     /// Headers that a proxy wants besides: name and value. Values may be secrets, and are never printed.
     pub headers: Vec<(String, String)>,
@@ -77,7 +72,6 @@ pub struct PrometheusRequest {
     pub trust: Trust,
     /// How long each answer may take.
     pub timeout: Duration,
-    /// What ends waiting.
     pub cancel: CancelToken,
 }
 
@@ -90,7 +84,6 @@ pub struct PrometheusServer {
     takes_forms: bool,
 }
 
-/// A whole answer.
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) kind: String,

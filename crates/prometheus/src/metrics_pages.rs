@@ -88,7 +88,6 @@ impl PagesUrl {
 /// One page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricsTarget {
-    /// Where it is.
     pub address: PrometheusAddress,
     /// The node of the fleet that its URL was made for.
     pub node: Option<String>,
@@ -96,9 +95,7 @@ pub struct MetricsTarget {
 
 /// How pages are looked at.
 pub struct PagesRequest {
-    /// Which.
     pub targets: Vec<MetricsTarget>,
-    /// With which right.
     pub access: PrometheusAccess,
     /// Headers besides: name and value. Values may be secrets, and are never printed.
     pub headers: Vec<(String, String)>,

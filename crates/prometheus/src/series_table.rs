@@ -77,7 +77,6 @@ impl MetricExporter {
 /// Whether an answer suffers without a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesNeed {
-    /// It does.
     Needed,
     /// It says more with it.
     Useful,
@@ -90,7 +89,6 @@ pub enum SeriesNeed {
 pub enum PageValue {
     /// What it grew by, per second.
     Counter,
-    /// As it is.
     Gauge,
 }
 
@@ -99,11 +97,9 @@ pub enum PageValue {
 pub struct SourceRow {
     /// What it is a reading of.
     pub of: ReadMeasure,
-    /// Who exports it.
     pub exporter: MetricExporter,
     /// The metric whose absence is told.
     pub metric: &'static str,
-    /// What is asked.
     pub expression: &'static str,
     /// Labels that say of which machine a series is; the first that it has counts.
     pub machine: &'static [&'static str],
@@ -396,15 +392,12 @@ pub const NOT_EXPORTED: &[(ReadMeasure, &str)] = &[
 /// Where other names of machines are.
 #[derive(Clone, Copy, Debug)]
 pub struct NameRow {
-    /// What is asked.
     pub expression: &'static str,
     /// The label that series name a machine by.
     pub machine: &'static str,
-    /// Its other name.
     pub name: &'static str,
 }
 
-/// All of them.
 pub const NAMES: &[NameRow] = &[
     NameRow {
         expression: "max by (instance, nodename) (last_over_time(node_uname_info{%S}[%W]))",

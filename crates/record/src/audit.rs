@@ -18,11 +18,9 @@ pub struct Audit {
     pub schema: u32,
     /// The profile that the machine was held against.
     pub profile: String,
-    /// The machine.
     pub machine: Machine,
     /// S3 servers found on it.
     pub engines: Vec<EngineProcess>,
-    /// Counts of settings.
     pub settings: Counts,
     /// Settings that are not as the profile wants them: first what may cost most, by [`Difference::weight`].
     pub differences: Vec<Difference>,
@@ -32,7 +30,6 @@ pub struct Audit {
     pub findings: Vec<AuditFinding>,
     /// What could not be read.
     pub unreadable: Vec<UnreadPart>,
-    /// The site's name.
     pub site: String,
     /// Values of the site that nobody stated: path to the reason.
     pub assumed: BTreeMap<String, String>,
@@ -52,26 +49,20 @@ pub struct Counts {
 /// A setting, of one or more devices, that is not as the profile wants it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The knob's id.
     pub knob: String,
-    /// Whose namespaces.
     pub space: Space,
     /// Devices of which it is true; empty for settings that are not of devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
-    /// What it is.
     pub present: String,
     /// What the profile wants.
     pub wanted: String,
-    /// Why.
     pub why: String,
-    /// What it relieves.
     pub relieves: String,
     /// What it may cost, from 0 to 1: the weight of what it relieves × that of the confidence.
     pub weight: f64,
     /// How sure it is that it matters here.
     pub confidence: Confidence,
-    /// Where it acts.
     pub scope: Scope,
     /// When a change acts.
     pub takes_effect: TakesEffect,
@@ -84,9 +75,7 @@ pub struct Difference {
 /// A setting of the host that does not reach an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unreached {
-    /// The knob's id.
     pub knob: String,
-    /// The engine.
     pub engine: EngineProcess,
     /// What the host has.
     pub host: String,
@@ -122,7 +111,6 @@ pub enum AuditCheck {
 /// A claim about a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditFinding {
-    /// Which check speaks.
     pub check: AuditCheck,
     /// How much it matters.
     pub severity: Severity,
@@ -132,7 +120,6 @@ pub struct AuditFinding {
     pub claim: String,
     /// The readings that the claim rests on.
     pub evidence: String,
-    /// What to do.
     pub remedy: String,
 }
 
@@ -141,7 +128,6 @@ pub struct AuditFinding {
 pub struct UnreadPart {
     /// What: a file, or knobs with one reason.
     pub what: Vec<String>,
-    /// Why.
     pub why: String,
 }
 

@@ -9,12 +9,10 @@ use crate::readings::{AbsentReading, ReadMeasure};
 /// The version of [`Diagnosis`] as JSON.
 pub const DIAGNOSIS_SCHEMA: u32 = 1;
 
-/// What readings say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// [`DIAGNOSIS_SCHEMA`].
     pub schema: u32,
-    /// The site's name.
     pub site: String,
     /// What was looked at.
     pub window: ReadWindow,
@@ -85,15 +83,11 @@ pub struct ReadWindow {
     pub source: String,
     /// The first instant, in milliseconds since 1970.
     pub begin_unix_ms: i64,
-    /// The last.
     pub end_unix_ms: i64,
-    /// Between two instants.
     pub step_ms: u64,
-    /// Between two scrapes.
     pub interval_ms: u64,
     /// Over how long each rate is a mean.
     pub rate_over_ms: u64,
-    /// Instants.
     pub steps: u32,
     /// Those that are judged: the load was near its most.
     pub busy_steps: u32,
@@ -145,7 +139,6 @@ pub struct LoadKnee {
 /// A resource of nodes against its ceiling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
-    /// Which.
     pub resource: Resource,
     /// Of which kind of nodes.
     pub group: String,
@@ -188,7 +181,6 @@ pub struct MemberUse {
     pub nodes: u32,
 }
 
-/// Whose connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SocketPath {
@@ -203,7 +195,6 @@ pub enum SocketPath {
 /// What senders wait for, over all sockets of a path and the whole window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SocketUse {
-    /// Of which sockets.
     pub path: SocketPath,
     /// How many were seen, on the side that sends.
     pub sockets: u64,
@@ -265,7 +256,6 @@ pub struct RackPair {
 /// A node that sends much of its TCP segments again, by the kernel's counters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetransmittingNode {
-    /// Which node.
     pub node: String,
     /// Share of its segments that it sends again, as a mean of the judged instants.
     pub share: f64,
@@ -286,13 +276,10 @@ pub enum OutlierKind {
 /// One that is not like the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutlierReading {
-    /// Of what.
     pub of: OutlierKind,
-    /// Which node.
     pub node: String,
     /// Which part of it; empty where it is of the node as a whole.
     pub part: String,
-    /// Its value.
     pub value: f64,
     /// The middle of the others.
     pub others: f64,
@@ -310,7 +297,6 @@ pub struct OutlierReading {
 pub enum Cause {
     /// A node's link carries less than it should, sending.
     SlowLinkSending,
-    /// The same, receiving.
     SlowLinkReceiving,
     /// A node's port negotiated less than the site states.
     LinkSpeed,
@@ -365,13 +351,11 @@ pub enum Cause {
 /// What can have held the site back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suspect {
-    /// What kind.
     pub cause: Cause,
     /// The node; absent for what is of all.
     pub node: Option<String>,
     /// The link, drive or container; empty where the cause says it.
     pub part: String,
-    /// In one sentence.
     pub claim: String,
     /// Share of the weight of all suspects and of none of these.
     pub weight: f64,
@@ -388,7 +372,6 @@ pub struct Suspect {
 pub struct HeatMap {
     /// The first column, in milliseconds since 1970.
     pub begin_unix_ms: i64,
-    /// Between two columns.
     pub column_ms: u64,
     /// How many columns there are.
     pub columns: u32,

@@ -39,7 +39,6 @@ pub enum Role {
     Baseline,
     /// The baseline once more, under another name: what both measure is the baseline's figure of a block.
     Same,
-    /// Under test.
     Trial,
 }
 
@@ -57,7 +56,6 @@ pub struct Arm {
 pub struct Design {
     /// [`EXPERIMENT_SCHEMA`].
     pub schema: u32,
-    /// The baseline first.
     pub arms: Vec<Arm>,
     /// Of the order of arms in each block, and of the draws of the tests.
     pub seed: u64,
@@ -143,7 +141,6 @@ pub struct MeasuredCell {
     pub arm: u32,
     /// When it was in place.
     pub started_ns: u64,
-    /// When it ended.
     pub ended_ns: u64,
     /// Time that was left to settle.
     #[serde(default)]
@@ -161,7 +158,6 @@ pub struct MeasuredCell {
     /// Whether its block is excluded because of it.
     #[serde(default)]
     pub faulty: bool,
-    /// Other figures.
     pub secondary: BTreeMap<String, f64>,
 }
 
@@ -221,7 +217,6 @@ pub struct Effect {
     pub share: Option<f64>,
     /// Lower end of the interval at 1 − α; absent where the figures bound nothing.
     pub low_share: Option<f64>,
-    /// Upper end.
     pub high_share: Option<f64>,
     /// How probable as large a difference is without an effect, over all looks; absent where not tested.
     pub p: Option<f64>,
@@ -249,14 +244,12 @@ pub struct Effect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArmVerdict {
-    /// Faster.
     Helps,
     /// Slower. Folders and JSON have an older word for it.
     #[serde(rename = "costs")]
     Slower,
     /// No effect as large as matters.
     RuledOut,
-    /// Neither is known.
     #[default]
     Unknown,
     /// Its blocks go on.
@@ -270,20 +263,16 @@ pub struct LongTermEffect {
     pub rounds: u32,
     /// From when on, since the change.
     pub from_ns: u64,
-    /// Until when.
     pub to_ns: u64,
-    /// The effect then.
     pub share: f64,
     /// Lower end of its interval at 1 − α.
     pub low_share: f64,
-    /// Upper end.
     pub high_share: f64,
 }
 
 /// A look at the blocks so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterimLook {
-    /// Blocks that count.
     pub blocks: u32,
     /// Share of `alpha` spent up to here.
     pub alpha_spent: f64,
@@ -294,11 +283,9 @@ pub struct InterimLook {
 /// Something beside the effects that a reader must know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// Which kind.
     pub kind: RemarkKind,
     /// Of what: an arm, a series, a block.
     pub about: String,
-    /// In words.
     pub sentence: String,
 }
 
@@ -356,16 +343,13 @@ pub enum ExperimentStopReason {
 pub struct Report {
     /// [`EXPERIMENT_SCHEMA`].
     pub schema: u32,
-    /// What was asked.
     pub design: Design,
     /// Why it ended, as its folder has it.
     pub ended: ExperimentStopReason,
     /// The same by the rules of who read the folder, where they say otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by_own_rules: Option<ExperimentStopReason>,
-    /// Every block.
     pub blocks: Vec<Block>,
-    /// Blocks that count.
     #[serde(default)]
     pub counted_blocks: u32,
     /// Blocks that were excluded.
@@ -380,7 +364,6 @@ pub struct Report {
     /// Rounds of long cells, after the blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Block>,
-    /// Every look.
     pub looks: Vec<InterimLook>,
     /// Every arm under test.
     pub effects: Vec<Effect>,
@@ -410,7 +393,6 @@ pub struct SecondaryMetric {
     pub share: Option<f64>,
     /// Lower end of the interval at 1 − α; absent of fewer than two blocks.
     pub low_share: Option<f64>,
-    /// Upper end.
     pub high_share: Option<f64>,
     /// How probable it is that in as many blocks the arm has more, by chance; absent where no two differ.
     #[serde(default)]
@@ -420,7 +402,6 @@ pub struct SecondaryMetric {
 /// A line of `outcomes.jsonl`: a cell that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutcomeLine {
-    /// Which.
     pub cell: Cell,
     /// What came of it.
     pub outcome: CellOutcome,
@@ -433,9 +414,7 @@ pub struct OutcomeLine {
 /// Everything that an experiment says: the JSON of `linerate experiment`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentReport {
-    /// What was compared.
     pub experiment: Experiment,
-    /// What it shows.
     pub report: Report,
     /// The changes that were shown to help: the profile that results. Each was tried by itself.
     pub advice: Vec<Change>,
@@ -457,7 +436,6 @@ pub struct TableSeries {
     /// Without blocks, the interleaved blocks that it would take to show what matters of any arm; absent with blocks.
     #[serde(default)]
     pub runs_needed: Option<u32>,
-    /// Every other arm.
     pub effects: Vec<Effect>,
 }
 

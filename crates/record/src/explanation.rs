@@ -8,7 +8,6 @@ use crate::units::{Unit, bytes_per_s_iec};
 /// The version of [`Explanation`] as JSON.
 pub const EXPLANATION_SCHEMA: u32 = 1;
 
-/// What was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observations {
     /// Throughputs of the whole site, or of one node.
@@ -20,7 +19,6 @@ pub struct Observations {
     pub nodes_alone: bool,
 }
 
-/// One measured throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// What was measured, as `get`, `put` or a node's name.
@@ -43,15 +41,9 @@ pub enum Quantity {
     /// Client throughput of PUT.
     Put,
     /// Client throughput of GET that one node served.
-    NodeGet {
-        /// The node's name.
-        node: String,
-    },
+    NodeGet { node: String },
     /// Client throughput of PUT that one node took.
-    NodePut {
-        /// The node's name.
-        node: String,
-    },
+    NodePut { node: String },
 }
 
 /// One way in which the site may differ from its description.
@@ -75,9 +67,7 @@ pub struct Deviation {
 /// What a hypothesis says of one observation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Residual {
-    /// Of what.
     pub what: Quantity,
-    /// What was measured.
     pub observed_bytes_per_s: f64,
     /// What the hypothesis predicts; where that is a range, its upper end. Never what was measured.
     pub predicted_bytes_per_s: f64,
@@ -107,9 +97,7 @@ pub struct Residual {
 /// what all nodes give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureAgainstCeiling {
-    /// Of what.
     pub what: Quantity,
-    /// What was measured.
     pub observed_bytes_per_s: f64,
     /// The lowest ceiling of the site as described; of a single node, its share of what its kind allows, and twice that
     /// where it was measured by itself.
@@ -118,7 +106,6 @@ pub struct FigureAgainstCeiling {
     pub share: f64,
     /// By how many standard errors the figure is above the ceiling; absent up to 1.645.
     pub above_sigmas: Option<f64>,
-    /// The bottleneck.
     #[serde(rename = "binds")]
     pub bottleneck: String,
     /// What the figure takes of the bottleneck of each (a node, a rack, a client), in `unit`.
@@ -146,7 +133,6 @@ pub struct FigureAgainstCeiling {
 /// What a resource of the site as described allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DescribedCeiling {
-    /// The resource.
     pub resource: Resource,
     /// The kind of nodes that it is of, where the site has several.
     pub group: Option<String>,
@@ -157,9 +143,7 @@ pub struct DescribedCeiling {
 /// The most that any hypothesis allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HighestPrediction {
-    /// Its ceiling.
     pub ceiling_bytes_per_s: f64,
-    /// The hypothesis' name.
     pub id: String,
 }
 
@@ -168,7 +152,6 @@ pub struct HighestPrediction {
 pub struct Hypothesis {
     /// Stable name, made of its deviations' ids and values; `as-described` for none.
     pub id: String,
-    /// What differs.
     pub deviations: Vec<Deviation>,
     /// Of each observation; then of sums of figures of nodes that stand for a total which nobody gave.
     pub residuals: Vec<Residual>,
@@ -209,18 +192,15 @@ pub struct NodeFigures {
     pub figures: u64,
     /// The least of them.
     pub least_bytes_per_s: f64,
-    /// The most.
     pub most_bytes_per_s: f64,
 }
 
 /// What to do if a hypothesis is true.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remedy {
-    /// What to change.
     pub change: String,
     /// What it would give, by the model: `gains` and `condition` in one sentence, or why there are none.
     pub gives: String,
-    /// What it risks.
     pub risks: String,
     /// Operations that would be faster, by the model; none of those that the hypothesis does not change or explain.
     #[serde(default)]
@@ -256,7 +236,6 @@ pub struct RemedyGain {
     /// Requests in flight, where known.
     #[serde(default)]
     pub in_flight: Option<u64>,
-    /// The bottleneck then.
     pub bottleneck: String,
 }
 
@@ -287,7 +266,6 @@ pub struct DistinguishingReading {
 pub struct Explanation {
     /// [`EXPLANATION_SCHEMA`].
     pub schema: u32,
-    /// What was measured.
     pub observations: Observations,
     /// Relative standard error of the curve over requests in flight, at the most: what a figure with some in flight is
     /// held against has it beside the figure's own, as the root of the sum of both squares, but no more of it than the

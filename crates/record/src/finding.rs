@@ -49,7 +49,6 @@ pub enum FindingKind {
     NicBound,
     /// Throughput still grew at the highest concurrency tried.
     StillRising,
-    /// Requests failed.
     RequestErrors,
     /// For a while, requests failed and none succeeded.
     TargetLost,
@@ -134,7 +133,6 @@ pub enum FindingKind {
 /// A claim about a run, with what it rests on and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Which check speaks.
     pub kind: FindingKind,
     /// How much it matters.
     pub severity: Severity,

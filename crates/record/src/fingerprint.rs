@@ -41,13 +41,10 @@ pub const TARGET_HOSTS: &str = "target.hosts";
 /// What an interface is told under: the end of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NicKey {
-    /// Its speed.
     Speed,
     /// Its MTU.
     Mtu,
-    /// Its duplex.
     Duplex,
-    /// Its driver.
     Driver,
     /// Of a bond, the members that carry.
     Active,

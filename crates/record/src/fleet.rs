@@ -13,14 +13,11 @@ pub const FLEET_SCHEMA: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeRole {
-    /// It stores.
     Storage,
-    /// It loads.
     Client,
 }
 
 impl NodeRole {
-    /// Every role.
     pub const ALL: [NodeRole; 2] = [NodeRole::Storage, NodeRole::Client];
 
     /// What files and reports call it.
@@ -37,7 +34,6 @@ impl NodeRole {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allowed {
-    /// Read the machine.
     Read,
     /// Send and receive flows, and nothing else.
     Flows,
@@ -82,7 +78,6 @@ pub struct MachineState {
 /// A node that was reached, or why it was not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FleetRow {
-    /// Its name.
     pub name: String,
     /// What it is for.
     pub role: NodeRole,
@@ -114,16 +109,13 @@ pub struct ReachedNode {
     pub clock_bound_ns: i64,
     /// The shortest time that a question and its answer took.
     pub round_trip_ns: i64,
-    /// The machine.
     pub machine: Machine,
 }
 
 /// Why a node was not reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreachedNode {
-    /// What happened.
     pub why: String,
-    /// What to do.
     pub remedy: String,
 }
 
@@ -141,7 +133,6 @@ pub struct FleetCheck {
 /// A fact that is not the same on all nodes of a role and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriftedFact {
-    /// The role.
     pub role: NodeRole,
     /// The kind of nodes of a site, where one was stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,7 +197,6 @@ pub struct FleetAudit {
 /// A node that was audited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditedNode {
-    /// Its name.
     pub name: String,
     /// What it is for.
     pub role: NodeRole,

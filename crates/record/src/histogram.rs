@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 /// Nanoseconds up to which the resolution is 64 ns; above, two significant digits.
 const LOW_NS: u64 = 64;
 
-/// Significant digits.
 const DIGITS: u8 = 2;
 
 /// Longest latency told apart: one hour. Longer ones count as this.
@@ -33,13 +32,9 @@ pub struct EncodedHistogram(pub String);
 /// Quantiles of a latency distribution, in nanoseconds; all zero where nothing was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Values recorded.
     pub count: u64,
-    /// Arithmetic mean.
     pub mean_ns: f64,
-    /// Smallest.
     pub min_ns: u64,
-    /// Median.
     pub p50_ns: u64,
     /// 90th percentile.
     pub p90_ns: u64,
@@ -54,7 +49,6 @@ pub struct Latency {
     /// The same of the 99.9th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999_95_ns: Option<[u64; 2]>,
-    /// Largest.
     pub max_ns: u64,
     /// Quantiles of this value are at least this: requests that had taken so long had not ended. Absent where none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

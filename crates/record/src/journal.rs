@@ -47,7 +47,6 @@ pub struct PendingApplication {
     pub journals: PathBuf,
     /// The inode of the mount namespace in which that path is the folder's.
     pub mounts: u64,
-    /// Its name.
     pub id: String,
     /// As of [`Begin`].
     pub boot: String,
@@ -68,9 +67,7 @@ pub struct Owner {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watcher {
-    /// A process.
     Process {
-        /// Which.
         process: Owner,
         /// The inode of the PID namespace in which it has that number.
         namespace: u64,
@@ -82,9 +79,7 @@ pub enum Watcher {
 /// A setting that moves when another is written: the kernel zeroes `vm.dirty_ratio` when `vm.dirty_bytes` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoupledSetting {
-    /// Where it lives.
     pub address: RecordedLocator,
-    /// Its text.
     pub value: String,
 }
 
@@ -97,33 +92,22 @@ pub enum RecordedLocator {
     /// A file below `sys`.
     Sysfs(String),
     /// One feature of an interface, as the kernel names it: `tx-tcp-segmentation`.
-    Feature {
-        /// The interface.
-        device: String,
-        /// The feature.
-        name: String,
-    },
+    Feature { device: String, name: String },
     /// On which processors each interrupt of an interface may be handled.
-    Interrupts {
-        /// The interface.
-        device: String,
-    },
+    Interrupts { device: String },
 }
 
 /// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
-    /// A network interface.
     Interface,
-    /// A disk.
     Disk,
 }
 
 /// A device that a change touches: its name may be another's later, its node is not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// What it is.
     pub kind: DeviceKind,
     /// What it was called when it was changed.
     pub name: String,
@@ -146,7 +130,6 @@ pub struct Device {
 pub enum JournalLine {
     /// What follows, and for whom.
     Begin(Begin),
-    /// Its watch runs.
     Watched {
         /// Who watches: one that lives is enough.
         by: Vec<Watcher>,
@@ -160,7 +143,6 @@ pub enum JournalLine {
     Intent {
         /// Its number in the file of changes, from 0.
         number: u32,
-        /// The change.
         change: Box<Change>,
         /// The text read right before it: what is restored.
         prior: String,
@@ -177,7 +159,6 @@ pub enum JournalLine {
     },
     /// It was made, and read back.
     Made {
-        /// Which.
         number: u32,
         /// The text read back: what tells a later change of somebody else's.
         value: String,
@@ -190,14 +171,7 @@ pub enum JournalLine {
         at_ms: Option<u64>,
     },
     /// A change was not made.
-    Refused {
-        /// Which.
-        number: u32,
-        /// Of what.
-        place: SettingId,
-        /// Why.
-        why: String,
-    },
+    Refused { number: u32, place: SettingId, why: String },
     /// All changes were gone through; they wait to be confirmed.
     Applied,
     /// Its watch takes it back at another instant from here on.
@@ -208,22 +182,15 @@ pub enum JournalLine {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_ms: Option<u64>,
     },
-    /// They stay.
     Confirmed {
         /// When, in milliseconds since 1970.
         at_ms: u64,
     },
     /// What came of taking one change back.
     #[serde(rename = "undone")]
-    RolledBack {
-        /// Which.
-        number: u32,
-        /// What.
-        outcome: RollbackOutcome,
-    },
+    RolledBack { number: u32, outcome: RollbackOutcome },
     /// Every change was taken back, or left for a reason.
     Closed {
-        /// By whom.
         by: RolledBackBy,
         /// When, in milliseconds since 1970.
         at_ms: u64,

@@ -59,33 +59,24 @@ pub enum TakesEffect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// Memory.
     Vm,
-    /// Processors, scheduler, power.
     Cpu,
     /// The kernel at large.
     Kernel,
     /// Files and file systems.
     Fs,
-    /// Block devices.
     Block,
-    /// Sockets and queues.
     Net,
     /// Interfaces and their queues.
     Nic,
-    /// Bonds.
     Bond,
-    /// Connection tracking.
     Conntrack,
     /// The kernel's command line and version.
     Boot,
-    /// Limits of processes.
     Limits,
-    /// Components of Kubernetes.
     Kubernetes,
     /// Cluster DNS.
     Dns,
-    /// The container network.
     Cni,
     /// The S3 engine.
     Engine,
@@ -99,25 +90,21 @@ pub enum Layer {
 pub enum Locator {
     /// A file below `proc/sys`, by the name that `sysctl` uses: `net.core.rmem_max`.
     Sysctl {
-        /// The name.
         name: &'static str,
     },
     /// A file below `sys`, relative to it: `kernel/mm/transparent_hugepage/enabled`, `block/{disk}/queue/scheduler`. A
     /// `*` stands for every entry there (the queues of an interface), all of which have the same value.
     Sysfs {
-        /// The pattern.
         path: &'static str,
     },
     /// The MTU of an interface.
     Mtu,
     /// A feature of an interface as `ethtool -k` names it: `tcp-segmentation-offload`.
     Offload {
-        /// The name.
         feature: &'static str,
     },
     /// Rings of an interface: `rx` or `tx`.
     Ring {
-        /// Which.
         side: &'static str,
     },
     /// Combined queues of an interface.
@@ -137,14 +124,11 @@ pub enum Locator {
     },
     /// An argument of the kernel's command line: `skew_tick`. Its value is as that of a mount option.
     BootArgument {
-        /// The name.
         name: &'static str,
     },
-    /// The kernel's version.
     KernelVersion,
     /// A hard resource limit of the engine's process, as `/proc/PID/limits` names it: `Max open files`.
     Limit {
-        /// The name.
         name: &'static str,
     },
     /// A systemd timer: `fstrim.timer`. Its value is `active` or `inactive`.
@@ -154,14 +138,12 @@ pub enum Locator {
     },
     /// A key of a component's configuration: `kubelet` and `kubeAPIQPS`, `etcd` and `heartbeat-interval`.
     Component {
-        /// Which component.
         component: &'static str,
         /// The key or flag.
         key: &'static str,
     },
     /// A value of a chart: `cilium` and `bpf.datapathMode`.
     HelmValue {
-        /// Which chart.
         chart: &'static str,
         /// The path of the value.
         path: &'static str,
@@ -176,9 +158,7 @@ pub enum DeviceClass {
     Disk,
     /// Physical interfaces and the members of bonds.
     Nic,
-    /// Bonds.
     Bond,
-    /// Processors.
     Cpu,
     /// Mounts, by their mount points.
     Mount,
@@ -192,7 +172,6 @@ pub struct SettingId {
     /// The device, for knobs of devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Whose namespaces.
     #[serde(default)]
     pub space: Space,
 }
@@ -201,7 +180,6 @@ pub struct SettingId {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Space {
-    /// The initial ones.
     #[default]
     Host,
     /// A process's; the pid is of the initial pid namespace.
@@ -228,7 +206,6 @@ impl fmt::Display for SettingId {
 /// A setting as it was read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Which, where.
     pub place: SettingId,
     /// Its text, without a final newline; of selections such as `[none] mq-deadline`, the chosen word, and of a bond's
     /// `802.3ad 4` the first.
@@ -284,7 +261,6 @@ pub struct Configured {
     pub file: String,
     /// The name, with dots.
     pub name: String,
-    /// The value.
     pub value: String,
     /// Whether this kernel has such a setting.
     pub is_there: bool,
@@ -293,7 +269,6 @@ pub struct Configured {
 /// A running S3 server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineProcess {
-    /// Its pid.
     pub pid: u32,
     /// The program's name: `minio`, `rustfs`, `radosgw`, `garage`.
     pub program: String,
@@ -304,7 +279,6 @@ pub struct EngineProcess {
 /// Devices of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Devices {
-    /// Whole disks.
     pub disks: Vec<Disk>,
     /// PCIe functions that are NICs or NVMe controllers.
     pub pcie: Vec<PcieDevice>,
@@ -312,14 +286,11 @@ pub struct Devices {
     pub mounts: Vec<Mount>,
 }
 
-/// A disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
     /// `nvme0n1`.
     pub name: String,
-    /// Whether it spins.
     pub rotational: bool,
-    /// Capacity.
     pub bytes: u64,
     /// Whether it takes discards.
     pub discards: bool,
@@ -347,7 +318,6 @@ pub struct PcieDevice {
 pub struct Mount {
     /// Device: `/dev/nvme0n1`.
     pub device: String,
-    /// Mount point.
     pub path: String,
     /// Type: `xfs`.
     pub fs: String,
@@ -367,19 +337,14 @@ pub struct Advice {
 /// One knob moved from a prior value to a new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Which setting.
     pub place: SettingId,
     /// What it was when the change was planned.
     pub prior: String,
     /// What it shall be.
     pub new: String,
-    /// Where it acts.
     pub scope: Scope,
-    /// When it acts.
     pub takes_effect: TakesEffect,
-    /// Why.
     pub why: String,
-    /// What it risks.
     pub risk: String,
 }
 
@@ -408,7 +373,6 @@ pub const BY_HAND: &str = "values by hand";
 /// What stood behind a space when it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpaceIdentity {
-    /// The space.
     pub space: Space,
     /// The inode of its network namespace.
     pub net: u64,
@@ -451,9 +415,7 @@ pub struct Knob {
     pub id: &'static str,
     /// What it belongs to.
     pub layer: Layer,
-    /// Where it lives.
     pub locator: Locator,
-    /// Where it acts.
     pub scope: Scope,
     /// When a change acts.
     pub takes_effect: TakesEffect,

@@ -28,11 +28,9 @@ pub use stops::{CanaryRules, ErrorLimit, StopConditions};
 pub use time::{Precision, Time, WarmUp};
 pub use workload::Workload;
 
-/// A load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Where requests go.
     pub endpoint: Endpoint,
     /// What is done, in order: each workload at each of its sizes is a series.
     pub work: Vec<WorkloadSizes>,
@@ -58,26 +56,21 @@ pub struct Load {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSizes {
-    /// What is done.
     pub workload: Workload,
     /// Sizes of its objects.
     pub sizes: Vec<Sizes>,
 }
 
-/// Where requests go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
-    /// Who answers.
     pub server: Server,
     /// How TLS is spoken; absent for plain HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsTrust>,
     /// Whether requests go unsigned.
     pub anonymous: bool,
-    /// Region in signatures.
     pub region: String,
-    /// Bucket.
     pub bucket: String,
     /// Prefix of every key that is written, before the run's own.
     pub prefix: String,
@@ -97,7 +90,6 @@ pub struct Endpoint {
     pub memory_bytes: Option<u64>,
 }
 
-/// Who answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Server {
@@ -110,7 +102,6 @@ pub enum Server {
     },
     /// A target of linerate's own, started for the run.
     Own {
-        /// Which.
         kind: OwnTarget,
         /// The folder in which it keeps objects; absent for a temporary one.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,6 @@ pub struct Machine {
     pub kernel: String,
     /// Processor model, as `/proc/cpuinfo` gives it.
     pub cpu_model: String,
-    /// Processors online.
     pub cpus: u32,
     /// NUMA nodes online.
     pub numa_nodes: u32,
@@ -23,10 +22,8 @@ pub struct Machine {
     pub virtualized: bool,
 }
 
-/// One network interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineNic {
-    /// Interface name.
     pub name: String,
     /// Link speed in bits per second, decimal, as the driver states it. Absent where it states none (loopback, veth on
     /// old kernels, links that are down).

@@ -71,7 +71,6 @@ pub struct NetRun {
     pub command: Vec<String>,
     /// Seed of the order of rounds and streams.
     pub seed: u64,
-    /// What was sent.
     pub load: NetLoad,
     /// Visits that were to be made; absent in folders of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,7 +203,6 @@ fn is_stream(op: &NetOp) -> bool {
     *op == NetOp::Stream
 }
 
-/// What was sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetLoad {
     /// What each stream does; absent where it sends as much as it can.
@@ -243,7 +241,6 @@ pub struct NetLoad {
     pub members: Option<u32>,
 }
 
-/// One machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetNode {
     /// As the fleet's file names it, or its address.
@@ -252,7 +249,6 @@ pub struct NetNode {
     pub address: String,
     /// The interface that has it; empty where that is not known.
     pub interface: String,
-    /// What it is.
     pub machine: Machine,
     /// On which host it is, and in whose network; absent where nobody said so of any machine of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -282,7 +278,6 @@ pub struct NetVisit {
     pub through: NetRoute,
     /// When it began to count, in milliseconds since the run began.
     pub at_ms: u64,
-    /// Its pairs.
     pub pairs: Vec<NetPair>,
     /// What the machines did meanwhile, those that take part.
     pub machines: Vec<NetMachine>,
@@ -293,7 +288,6 @@ pub struct NetVisit {
 pub struct NetPair {
     /// Who sends, by its place among the nodes.
     pub from: u32,
-    /// Who receives.
     pub to: u32,
     /// Bytes that the receiver got in each interval that counts, of all streams together.
     pub received_bytes: Vec<u64>,
@@ -376,7 +370,6 @@ pub struct NetDatagrams {
     pub missing: u64,
     /// Received after one with a higher number.
     pub reordered: u64,
-    /// Received once more.
     pub duplicates: u64,
     /// Dropped by the receiver's own sockets, whose buffers were full.
     pub socket_drops: u64,

@@ -12,7 +12,6 @@ pub use resource::Resource;
 /// The version of [`Plan`] as JSON.
 pub const PLAN_SCHEMA: u32 = 1;
 
-/// What clients do.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// Size of an object.
@@ -27,7 +26,6 @@ pub const SMALL_BYTES: u64 = 1 << 20;
 /// One resource of the site, and the client work above which it is full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
-    /// Which resource.
     pub resource: Resource,
     /// The group whose nodes have it; absent for what is not of a node.
     pub group: Option<String>,
@@ -50,7 +48,6 @@ pub struct Ceiling {
     pub unit: Unit,
     /// The formula, in words of the inputs.
     pub formula: String,
-    /// What went in.
     pub inputs: Vec<Input>,
     /// Where the formula or its constants come from.
     pub source: String,
@@ -72,7 +69,6 @@ pub struct Input {
 /// Ceilings for one kind of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkPlan {
-    /// What clients do.
     pub work: Work,
     /// Every ceiling, the lowest first: that is the bottleneck.
     pub ceilings: Vec<Ceiling>,
@@ -145,7 +141,6 @@ pub struct Spread {
     pub resource: Resource,
     /// The group, where it is a node's.
     pub group: Option<String>,
-    /// Members (or paths).
     pub members: u32,
     /// Members that the ceilings count, where it is certain that traffic never reaches all of them.
     #[serde(default)]
@@ -154,7 +149,6 @@ pub struct Spread {
     pub flows: u32,
     /// Share of all members' sum that flows get with max-min sharing: 5th percentile, median, 95th.
     pub share_p5: f64,
-    /// The median.
     pub share_p50: f64,
     /// The 95th percentile.
     pub share_p95: f64,
@@ -209,9 +203,7 @@ pub struct PoolLayout {
     pub groups: Vec<String>,
     /// Drives of a set (or shards and copies of an object).
     pub set_drives: u32,
-    /// Shards of data.
     pub data_shards: u32,
-    /// Shards of parity.
     pub parity_shards: u32,
     /// How many sets; 1 where shards or copies are placed anew for each object.
     pub sets: u32,
@@ -220,7 +212,6 @@ pub struct PoolLayout {
 /// What a failure takes with it, and what restoring that takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rebuild {
-    /// What failed.
     pub lost: FailureScope,
     /// Bytes of shards or copies that it held.
     pub restored_bytes: f64,
@@ -247,11 +238,9 @@ pub struct Rebuild {
     pub source: String,
 }
 
-/// What can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureScope {
-    /// One drive.
     Drive,
     /// One node with all of its drives.
     Node,
@@ -273,7 +262,6 @@ pub struct Tolerance {
 pub struct LayoutChoice {
     /// Drives of a set.
     pub set_drives: u32,
-    /// Shards of parity.
     pub parity_shards: u32,
     /// Usable share of raw capacity.
     pub usable_share: f64,
@@ -334,7 +322,6 @@ pub enum PlanFindingKind {
 /// A claim about a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanFinding {
-    /// Which check speaks.
     pub kind: PlanFindingKind,
     /// How much it matters.
     pub severity: Severity,
@@ -342,7 +329,6 @@ pub struct PlanFinding {
     pub claim: String,
     /// The figures that it rests on.
     pub evidence: String,
-    /// What to do.
     pub remedy: String,
     /// Where the rule comes from.
     pub source: String,
@@ -356,13 +342,9 @@ pub struct PlanFinding {
 #[serde(rename_all = "kebab-case", tag = "of")]
 pub enum SiteGoal {
     /// Throughput of a work.
-    Throughput {
-        /// The work.
-        work: Work,
-    },
+    Throughput { work: Work },
     /// The 99th percentile of the latency of a work.
     P99 {
-        /// The work.
         work: Work,
         /// Nanoseconds.
         p99_ns: u64,
@@ -374,7 +356,6 @@ pub enum SiteGoal {
 /// The ceilings at one number of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalePoint {
-    /// Nodes.
     pub nodes: u32,
     /// Lowest ceiling for each work of the plan, in its order; absent where the engine does not run on so few.
     pub limits_bytes_per_s: Vec<f64>,
@@ -383,7 +364,6 @@ pub struct ScalePoint {
     pub bottlenecks: Vec<Resource>,
     /// Drives of a set, and parity.
     pub set_drives: u32,
-    /// Shards of parity.
     pub parity_shards: u32,
     /// Usable bytes.
     pub usable_bytes: u64,
@@ -444,11 +424,8 @@ pub const MEAN_LOSS: f64 = 0.05;
 /// A size that gives what is needed, and does not tolerate the losses that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedSize {
-    /// Nodes.
     pub nodes: u32,
-    /// Shards of data.
     pub data_shards: u32,
-    /// Shards of parity.
     pub parity_shards: u32,
     /// Losses that it does tolerate.
     #[serde(rename = "bears")]
@@ -464,7 +441,6 @@ pub struct Plan {
     pub site: Site,
     /// Ceilings: GET, PUT, and the mix where one was asked for.
     pub works: Vec<WorkPlan>,
-    /// The layout.
     pub layout: LayoutPlan,
     /// What the loss of a drive and of a node takes to restore, where it can be restored.
     #[serde(default)]

@@ -38,7 +38,6 @@ pub struct Reading {
     /// One entry per whole block device.
     #[serde(default)]
     pub disks: Vec<DiskCounters>,
-    /// Memory now.
     #[serde(default)]
     pub memory: Memory,
     /// Pressure stall totals, where the kernel keeps them.
@@ -90,7 +89,6 @@ pub struct ProgramTime {
 /// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaPeriods {
-    /// All of them.
     pub periods: u64,
     /// Those in which the quota was used up.
     pub throttled: u64,
@@ -121,13 +119,11 @@ pub struct ProcessorShares {
 /// Time that one processor has spent, in milliseconds since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
-    /// Processor number.
     pub cpu: u32,
     /// User code, niced or not, guests included.
     pub user_ms: u64,
     /// Kernel code outside interrupts.
     pub system_ms: u64,
-    /// Hardware interrupts.
     pub irq_ms: u64,
     /// Software interrupts: on a storage node, mostly the network stack.
     pub softirq_ms: u64,
@@ -135,14 +131,12 @@ pub struct CpuTimes {
     pub steal_ms: u64,
     /// Idle with I/O outstanding.
     pub iowait_ms: u64,
-    /// Idle.
     pub idle_ms: u64,
 }
 
 /// Counters of one network interface since it came up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicCounters {
-    /// Interface name.
     pub name: String,
     /// Bytes received, link-layer headers included.
     pub rx_bytes: u64,
@@ -176,9 +170,7 @@ pub struct TcpCounters {
 pub struct DiskCounters {
     /// Device name without `/dev/`.
     pub name: String,
-    /// Reads completed.
     pub reads: u64,
-    /// Writes completed.
     pub writes: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -206,6 +198,5 @@ pub struct Pressure {
     pub cpu_some_us: u64,
     /// Waiting for I/O.
     pub io_some_us: u64,
-    /// Waiting for memory.
     pub memory_some_us: u64,
 }

@@ -46,7 +46,6 @@ pub struct Readings {
     pub source: String,
     /// The first instant, in milliseconds since 1970.
     pub begin_unix_ms: i64,
-    /// Between two instants.
     pub step_ms: u64,
     /// How many instants there are.
     pub steps: u32,
@@ -73,10 +72,8 @@ pub struct Readings {
     pub sockets: Vec<SocketRead>,
 }
 
-/// One series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadSeries {
-    /// What is read.
     pub of: ReadMeasure,
     /// Of which machine, as the source names it.
     pub machine: String,
@@ -92,7 +89,6 @@ pub struct ReadSeries {
 pub struct OtherName {
     /// As series have it.
     pub machine: String,
-    /// Another.
     pub name: String,
 }
 
@@ -114,7 +110,6 @@ pub struct StatedMachine {
 /// A reading that the source does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbsentReading {
-    /// What.
     pub of: ReadMeasure,
     /// By which name it was asked for: `node_network_receive_bytes_total`.
     pub metric: String,

@@ -22,7 +22,6 @@ pub const ROLLOUT_NODES_MAX: u32 = 1_024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RolloutName {
-    /// Drawn at random.
     pub token: u64,
     /// Nodes of which a setting is changed.
     pub nodes: u32,
@@ -125,7 +124,6 @@ pub struct NodeChanges {
 pub struct RolloutPlan {
     /// The version of this layout.
     pub schema: u32,
-    /// Its name.
     pub name: RolloutName,
     /// Nodes of which a setting is changed, in the order of the file.
     pub nodes: Vec<RolloutNode>,
@@ -149,11 +147,9 @@ pub struct RolloutPlan {
 /// A node of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolloutNode {
-    /// Its name.
     pub name: String,
     /// What it is for.
     pub role: NodeRole,
-    /// Its rack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rack: Option<String>,
     /// The machine, as of [`ChangeSet::machine`].
@@ -169,9 +165,7 @@ pub struct RolloutNode {
 pub struct RolloutGuard {
     /// What they share, for people: `erasure sets of storage`.
     pub what: String,
-    /// Places of nodes.
     pub nodes: Vec<u32>,
-    /// So many.
     pub at_once: u32,
 }
 
@@ -188,7 +182,6 @@ pub enum NodeState {
         /// Whether every change was made, and can be confirmed.
         is_whole: bool,
     },
-    /// They stay.
     Confirmed,
     /// Each was taken back.
     Restored,
@@ -210,7 +203,6 @@ pub struct NodeStatus {
     /// The name of its application there, where one was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
-    /// How it stands.
     #[serde(rename = "standing")]
     pub node_state: NodeState,
     /// When the application was begun, in milliseconds since 1970 by the node's clock.
@@ -291,9 +283,7 @@ pub struct NodeClock {
 /// A setting that a rollout changed on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSetting {
-    /// Which.
     pub place: SettingId,
-    /// What it was.
     pub prior: String,
     /// What it was changed to.
     pub new: String,
@@ -321,7 +311,6 @@ pub struct RolloutReport {
 /// What is known of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReported {
-    /// Its name.
     pub name: String,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -80,7 +80,6 @@ pub struct LoadRequest {
     pub threads: u32,
     /// Objects written beforehand for operations that read: as asked, or of the first size.
     pub objects: u64,
-    /// Bucket.
     pub bucket: String,
     /// Key prefix below which the run writes.
     pub prefix: String,
@@ -227,7 +226,6 @@ pub struct Target {
     pub server: Option<String>,
     /// `path` or `host`.
     pub lookup: MaybeKnown<Lookup>,
-    /// Region in signatures.
     pub region: String,
     /// Whether the target's processes run on this machine and share its processors.
     pub on_this_machine: bool,
@@ -279,7 +277,6 @@ pub struct ObjectsWritten {
 pub struct Searched {
     /// Milliseconds since the run began.
     pub at_ms: u64,
-    /// The series.
     #[serde(flatten)]
     pub series: SeriesSpec,
 }
@@ -297,7 +294,6 @@ pub enum Purpose {
     PlainCeiling,
 }
 
-/// A point begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointBegin {
     /// Number of the point in this run, from 0.
@@ -306,7 +302,6 @@ pub struct PointBegin {
     pub at_ms: u64,
     /// Why it is measured.
     pub purpose: Purpose,
-    /// The cell.
     #[serde(flatten)]
     pub spec: PointSpec,
     /// Bytes of all objects that the point's reads choose from; absent where it reads none.
@@ -351,7 +346,6 @@ pub struct PointEnd {
     pub point: u32,
     /// Milliseconds since the run began.
     pub at_ms: u64,
-    /// Why.
     pub ended: StopReason,
     /// Connections made during the point.
     pub connections: u64,

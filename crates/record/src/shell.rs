@@ -7,7 +7,6 @@ use std::path::Path;
 
 use crate::sanitize::in_line;
 
-/// A value.
 #[must_use]
 pub fn word(value: impl AsRef<OsStr>) -> String {
     let value = value.as_ref();

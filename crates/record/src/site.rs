@@ -30,13 +30,11 @@ pub struct Site {
     pub planes: Planes,
     /// What connects the racks.
     pub fabric: Fabric,
-    /// Who asks.
     pub clients: Clients,
     /// What serves S3.
     pub engine: Engine,
     /// How requests reach a serving node.
     pub entry: Entry,
-    /// What is stored.
     pub data: Data,
     /// What the site is for.
     pub goals: Goals,
@@ -70,9 +68,7 @@ pub struct NodeGroup {
     pub memory_bytes_per_s: f64,
     /// PCIe of each socket.
     pub pcie: Pcie,
-    /// Drives for data.
     pub drives: Vec<Drives>,
-    /// Network interface cards.
     pub nics: Vec<Nic>,
     /// Bonds over ports of NICs.
     pub bonds: Vec<Bond>,
@@ -101,7 +97,6 @@ pub struct Pcie {
 pub struct Drives {
     /// How many a node has.
     pub count: u32,
-    /// Capacity of one.
     pub capacity_bytes: u64,
     /// Sequential reading of one.
     pub read_bytes_per_s: f64,
@@ -124,7 +119,6 @@ pub struct Drives {
 pub struct Nic {
     /// Unique in the node; planes and bonds name it.
     pub name: String,
-    /// Ports in use.
     pub ports: u32,
     /// Speed of one port, in each direction.
     pub speed_bits_per_s: f64,
@@ -157,7 +151,6 @@ pub enum BondMode {
     /// LACP.
     #[serde(rename = "802.3ad")]
     Lacp,
-    /// Hashed without negotiation.
     #[serde(rename = "balance-xor")]
     BalanceXor,
     /// Packet by packet; reorders.
@@ -215,7 +208,6 @@ pub enum SwitchHash {
 /// Which links carry which traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planes {
-    /// Clients' traffic, north-south.
     pub public: Plane,
     /// Traffic among storage nodes, east-west; absent where the public plane carries it too.
     pub private: Option<Plane>,
@@ -240,7 +232,6 @@ pub struct Plane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encapsulation {
-    /// Native routing.
     None,
     /// VXLAN over IPv4.
     Vxlan,
@@ -263,7 +254,6 @@ pub enum IpVersion {
     V6,
 }
 
-/// What connects racks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fabric {
     /// All uplinks of a rack together, in each direction; absent where the fabric does not oversubscribe.
@@ -298,7 +288,6 @@ pub struct Clients {
     /// What one core of a client does beside TCP and TLS; told of clients on the storage nodes alone.
     #[serde(default)]
     pub per_core_bytes_per_s: Option<f64>,
-    /// Client machines.
     pub count: u32,
     /// Racks of their own, where they have such.
     pub racks: u32,
@@ -330,16 +319,13 @@ pub enum Product {
     Rustfs,
     /// Ceph's RADOS Gateway.
     CephRgw,
-    /// Garage.
     Garage,
 }
 
 /// What serves S3, and how it protects data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Engine {
-    /// Which.
     pub product: Product,
-    /// How data survives.
     pub protection: Protection,
     /// Whether clients speak TLS.
     pub tls: bool,
@@ -362,19 +348,14 @@ pub enum Protection {
     Sets {
         /// Drives of a set.
         set_drives: Option<u32>,
-        /// Parity shards.
         parity: Option<u32>,
     },
     /// Each object in `data + parity` shards, placed anew for each (Ceph's erasure-coded pools).
     Erasure {
-        /// Data shards.
         data: u32,
-        /// Parity shards.
         parity: u32,
     },
-    /// Whole copies.
     Replicas {
-        /// How many.
         copies: u32,
     },
 }
@@ -469,7 +450,6 @@ pub struct Goals {
     pub get_bytes_per_s: Option<f64>,
     /// PUT, all clients together.
     pub put_bytes_per_s: Option<f64>,
-    /// Usable capacity.
     pub usable_bytes: Option<u64>,
     /// 99th percentile of latency.
     pub p99_ns: Option<u64>,

@@ -4,7 +4,6 @@
 //! The kernel only ever adds at its end, so a shorter one is an older kernel's; a distribution may have added to an old
 //! one, so that its length tells, not its version.
 
-/// A field.
 #[derive(Clone, Copy, Debug)]
 pub struct InfoField {
     /// As the kernel calls it.

@@ -18,7 +18,6 @@ const THIS_CLUSTER: &str = "https://kubernetes.default.svc";
 /// Claims from which the tree of the engine's Application is too large: as of volumes in a file.
 const CLAIMS_MAX: usize = 2_500;
 
-/// An Application.
 struct Source<'a> {
     /// The end of its name.
     name: String,

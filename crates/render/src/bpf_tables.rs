@@ -18,14 +18,12 @@ pub(crate) struct Tables {
 pub(crate) struct SizedTables {
     /// Connections of TCP.
     pub(crate) tcp: u64,
-    /// Translated addresses.
     pub(crate) nat: u64,
 }
 
 /// Entries that a node's connections need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NeededEntries {
-    /// How many.
     pub(crate) needed: u64,
     /// How they come about.
     pub(crate) why: String,

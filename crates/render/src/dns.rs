@@ -82,7 +82,6 @@ impl DescribedDns<'_> {
         u64::from(self.deployment.site.nodes()) * u64::from(pods_per_node(self.deployment.kubernetes).0)
     }
 
-    /// The plugin's lines.
     fn cache(&self, staleness: CacheTimes) -> String {
         let value = |knob| self.advised(knob).map(|(value, _)| value).unwrap_or_default();
         let stale = value("dns.serve_stale");

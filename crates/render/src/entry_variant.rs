@@ -5,7 +5,6 @@ use linerate_model::plan::{PlanRequest, plan};
 use linerate_record::plan::{Resource, WorkPlan};
 use linerate_record::site::{Encapsulation, Entry, Plane, Site, TrafficPolicy};
 
-/// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryVariant {
     /// Node ports; native routing and BGP among nodes.
@@ -22,7 +21,6 @@ pub enum EntryVariant {
 /// What a variant can do of a site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeighedVariant {
-    /// The variant.
     pub variant: EntryVariant,
     /// The lowest ceiling of GET; infinite where nothing limits it.
     pub get: Limit,
@@ -30,7 +28,6 @@ pub struct WeighedVariant {
     pub put: Limit,
 }
 
-/// A lowest ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     /// Client bytes per second of the whole site.
@@ -42,7 +39,6 @@ pub struct Limit {
 /// The variant that is rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantChoice {
-    /// The variant.
     pub variant: EntryVariant,
     /// Why it is this one.
     pub why: String,
@@ -63,7 +59,6 @@ impl EntryVariant {
         }
     }
 
-    /// What it is.
     #[must_use]
     pub const fn summary(self) -> &'static str {
         match self {

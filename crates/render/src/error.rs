@@ -7,9 +7,7 @@ use linerate_model::error::ModelError;
 pub struct RenderProblem {
     /// The key, such as `kubernetes.image`.
     pub path: String,
-    /// What is wrong.
     pub what: String,
-    /// What to write.
     pub advice: String,
 }
 

@@ -51,7 +51,6 @@ pub struct RenderRequest {
     pub seed: u64,
 }
 
-/// What was rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendering {
     /// The files, in the order of their paths.

@@ -10,7 +10,6 @@ const COLUMNS: usize = 110;
 /// Fewest columns of a comment, however deep it stands.
 const COMMENT_COLUMNS_MIN: usize = 40;
 
-/// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tree {
     Text(String),

@@ -13,11 +13,9 @@ pub struct Cleaning<'c> {
     pub bucket: &'c str,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// Objects.
     pub objects: usize,
     /// Versions and delete markers.
     pub versions: usize,
-    /// Unfinished uploads.
     pub uploads: usize,
     /// How many are still there.
     pub left: usize,
@@ -40,7 +38,6 @@ pub enum BucketEnd {
     Stays,
     /// Its folder says that the run made it, and this machine does not.
     NotNoted,
-    /// It was removed.
     Removed,
     /// It would be, unless something else is in it.
     WouldBeRemoved,

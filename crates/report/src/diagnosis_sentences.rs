@@ -108,7 +108,6 @@ pub(crate) fn sender_time(used: &SocketUse) -> SenderTime {
     }
 }
 
-/// Whose sends.
 pub(crate) const fn of_path(path: SocketPath) -> &'static str {
     match path {
         SocketPath::ToClients => "nodes to clients",

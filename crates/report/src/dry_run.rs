@@ -10,7 +10,6 @@ use linerate_record::units::{Bytes, bytes_iec, count, duration_ns, grouped};
 /// What a load writes before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PreparedWrites {
-    /// Objects.
     pub objects: u64,
     /// Their bytes.
     pub bytes: f64,
@@ -38,7 +37,6 @@ pub struct DryRun<'r> {
     pub load: &'r Load,
     /// From how many numbers of clients each series is measured; 1 without clients.
     pub numbers: usize,
-    /// Its name.
     pub id: &'r str,
     /// What it would write before.
     pub before: PreparedWrites,

@@ -9,7 +9,6 @@ use serde::Serialize;
 /// A knob with what is shown beside it.
 #[derive(Clone, Debug)]
 pub struct KnobEntry {
-    /// The knob.
     pub knob: &'static Knob,
     /// Heading of its layer.
     pub title: &'static str,

@@ -3,7 +3,6 @@
 use crate::colour::Colour;
 use crate::terminal::{TextStyle, hanging_in};
 
-/// Lines that answer.
 pub(crate) const LINES: usize = 10;
 
 /// Lines that a part of the answer has at the most.

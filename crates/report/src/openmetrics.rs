@@ -39,11 +39,9 @@ pub const BOUNDS_NS: [u64; 18] = [
 /// What a run has done so far, ceilings apart. Warm-ups count: a counter that paused would tell of a target that did.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
-    /// Version of linerate.
     pub version: String,
     /// `host:port` of each host; none where several clients drive the load, whose counts are of all hosts together.
     pub hosts: Vec<String>,
-    /// Points asked for.
     pub points_requested: u64,
     /// Points that have ended.
     pub points_done: u64,
@@ -65,7 +63,6 @@ pub struct Live {
 /// Requests of one operation to one host.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    /// That succeeded.
     pub succeeded: u64,
     /// Body bytes of those.
     pub bytes: u64,
@@ -78,7 +75,6 @@ pub struct Requests {
 pub struct Seconds {
     /// Values not above each of [`BOUNDS_NS`].
     pub up_to: [u64; BOUNDS_NS.len()],
-    /// All values.
     pub count: u64,
     /// Their sum in seconds.
     pub sum_s: f64,

@@ -18,9 +18,7 @@ pub use skipped::{SkippedSetting, skipped};
 /// How an application of changes stands.
 #[derive(Clone, Debug)]
 pub enum ApplicationState {
-    /// Taken back.
     RolledBack {
-        /// By whom.
         by: RolledBackBy,
         /// Whether it ended with a process.
         has_owner: bool,
@@ -54,7 +52,6 @@ pub enum ApplicationState {
 /// An application of changes.
 #[derive(Clone, Debug)]
 pub struct Application {
-    /// Its name.
     pub id: String,
     /// The captured machine, where it is one.
     pub root: Option<PathBuf>,
@@ -62,18 +59,14 @@ pub struct Application {
     pub profile: String,
     /// How many changes were made.
     pub changes: usize,
-    /// How it stands.
     pub application_state: ApplicationState,
 }
 
 /// What has moved with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// What it is.
     pub what: String,
-    /// What it was.
     pub before: String,
-    /// What it became.
     pub after: String,
 }
 
@@ -86,18 +79,15 @@ pub enum CurrentValue {
     AsChanged,
     /// What it was before.
     AsBefore,
-    /// Something else.
     Other,
 }
 
 /// A setting that was changed.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    /// Which.
     pub place: SettingId,
     /// What its device is called by now, where that is another name.
     pub called: Option<String>,
-    /// What it was.
     pub prior: String,
     /// What it was changed to.
     pub new: String,

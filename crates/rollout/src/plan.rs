@@ -13,7 +13,6 @@ use crate::waves::WaveSizes;
 pub struct RolloutRequest {
     /// A number that nobody else has drawn.
     pub token: u64,
-    /// Sizes of waves.
     pub sizes: WaveSizes,
     /// Knobs of the changes that may interrupt a node for a moment.
     pub interrupting: Vec<String>,
@@ -32,9 +31,7 @@ pub struct RolloutRequest {
 pub struct NamedGuard {
     /// What they share, for people.
     pub what: String,
-    /// Names of nodes.
     pub nodes: Vec<String>,
-    /// So many.
     pub at_once: u32,
 }
 
@@ -45,9 +42,7 @@ pub const STAGGER_MS: u64 = 10_000;
 /// Nodes as waves are made of them.
 #[derive(Clone, Copy, Debug)]
 pub struct WaveNode<'n> {
-    /// Its name.
     pub name: &'n str,
-    /// Its rack.
     pub rack: Option<&'n str>,
 }
 

@@ -9,7 +9,6 @@ use linerate_record::rollout::{NodeState, NodeStatus, RolloutName};
 /// A node that was asked, and what it told; nothing where it was not reached.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestedNode<'t> {
-    /// Its name.
     pub name: &'t str,
     /// What it told of the rollout, or of its newest.
     pub reported: Option<&'t NodeStatus>,

@@ -8,7 +8,6 @@ use linerate_record::rollout::ROLLOUT_NODES_MAX;
 /// How many nodes a wave has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaveSize {
-    /// So many.
     Nodes(u32),
     /// A share of all nodes, in percent, rounded up.
     Percent(u32),
@@ -36,7 +35,6 @@ impl WaveSizes {
         WaveSizes(vec![WaveSize::Nodes(1), WaveSize::Percent(25)])
     }
 
-    /// All at once.
     #[must_use]
     pub fn at_once() -> WaveSizes {
         WaveSizes(vec![WaveSize::Percent(100)])

@@ -12,7 +12,6 @@ use crate::profiles::{Pick, Profile, Value};
 /// What a profile wants of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedSetting {
-    /// The value.
     pub value: String,
     /// Why the row advises it; absent where the profile itself has the value.
     pub why: Option<String>,
@@ -31,7 +30,6 @@ pub fn may_interrupt(knob: &Knob) -> bool {
 /// Whether a value would act where it is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applicability {
-    /// It would.
     Acts,
     /// This kernel has the setting and ignores it.
     Ignored,
@@ -46,9 +44,7 @@ pub enum Applicability {
 pub struct DifferingSetting<'s> {
     /// The row of its knob.
     pub row: &'static KnobRow,
-    /// The setting.
     pub setting: &'s Setting,
-    /// What it is.
     pub present: &'s str,
     /// What it is to be.
     pub wanted: WantedSetting,

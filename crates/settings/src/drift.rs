@@ -11,7 +11,6 @@ use facts::{Fact, facts};
 /// A machine among others.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerMachine<'p> {
-    /// Its name.
     pub name: &'p str,
     /// What it is for.
     pub role: NodeRole,

@@ -40,7 +40,6 @@ pub type LocatedChange<'c> = (&'c Change, Locator);
 /// Whether the reason of a change stands above its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reasons {
-    /// It does.
     Reported,
     /// It is left out.
     Left,

@@ -48,7 +48,6 @@ pub enum Advise {
 /// A knob and its advice.
 #[derive(Clone, Copy, Debug)]
 pub struct KnobRow {
-    /// The knob.
     pub knob: Knob,
     /// Its advice alone, without the conditions that [`advise`] checks first.
     pub advise: Advise,

@@ -23,7 +23,6 @@ pub struct Profile {
 /// One knob of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
-    /// The knob's id.
     pub knob: &'static str,
     /// What it is to be.
     pub value: Value,
@@ -34,7 +33,6 @@ pub struct Pick {
 pub enum Value {
     /// What the row advises for the machine.
     Advised,
-    /// This text.
     Literal(&'static str),
 }
 
@@ -52,7 +50,6 @@ impl Profile {
     }
 }
 
-/// Every profile.
 pub static PROFILES: &[Profile] = &[
     Profile {
         name: "s3-storage-node",

@@ -50,7 +50,6 @@ fn spliced(text: &str, from: usize, to: usize, with: &str) -> Option<String> {
     Some(format!("{}{with}{}", text.get(..from)?, text.get(to..)?))
 }
 
-/// What ends lines.
 fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }

@@ -19,7 +19,6 @@ const QUOTED_MAX: usize = 100;
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where it stands.
     pub place: SourcePosition,
     /// What is wrong, quoting the input.
     pub what: String,
@@ -51,7 +50,6 @@ struct MistakeDisplay {
     quoted: String,
     /// Characters before the mark.
     before: usize,
-    /// Characters marked.
     marked: usize,
     advice: String,
 }

@@ -64,7 +64,6 @@ pub(super) enum NumberKind {
     Plain,
 }
 
-/// Kinds of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// A name in Kubernetes: a label of DNS.

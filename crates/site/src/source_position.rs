@@ -3,11 +3,8 @@
 /// Where a key or a value stands; lines and columns count from 1, widths and columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePosition {
-    /// Line.
     pub line: usize,
-    /// Column.
     pub column: usize,
-    /// Characters.
     pub width: usize,
 }
 

@@ -5,7 +5,6 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use super::error::Mistake;
 use super::source_position::{START, SourcePosition};
 
-/// Largest file read.
 const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// Deepest nesting; a site needs seven.
@@ -17,9 +16,7 @@ const NODES_MAX: usize = 50_000;
 /// A value and where it stands.
 #[derive(Debug)]
 pub struct YamlNode {
-    /// Where it begins.
     pub place: SourcePosition,
-    /// What it is.
     pub content: Content,
 }
 
@@ -39,11 +36,9 @@ pub enum Content {
 /// A key with its value.
 #[derive(Debug)]
 pub struct YamlEntry {
-    /// The key.
     pub key: String,
     /// Where the key stands.
     pub place: SourcePosition,
-    /// Its value.
     pub node: YamlNode,
 }
 

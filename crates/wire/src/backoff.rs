@@ -23,7 +23,6 @@ pub enum FailureEffect {
 /// Why no host is ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NotReadyReason {
-    /// Connections failed.
     #[default]
     Broken,
     /// The host that is ready first asked for a pause.

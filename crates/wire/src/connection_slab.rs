@@ -16,7 +16,6 @@ const EVENTS: usize = 256;
 /// Events that were taken from the kernel.
 pub type Events = Vec<epoll::Event>;
 
-/// Room for events.
 #[must_use]
 pub fn events() -> Events {
     Vec::with_capacity(EVENTS)
@@ -83,7 +82,6 @@ impl<C: AsFd> ConnectionSlab<C> {
         self.places[place].connection.as_mut()
     }
 
-    /// All connections.
     pub fn iter(&self) -> impl Iterator<Item = &C> {
         self.places.iter().filter_map(|place| place.connection.as_ref())
     }

@@ -86,7 +86,6 @@ pub enum WaitEnd {
     Late(Duration),
     /// By the end of the time that all calls together had once somebody waited for them: so long.
     Over(Duration),
-    /// By its flag.
     Stopped,
 }
 

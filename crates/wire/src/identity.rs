@@ -12,7 +12,6 @@ use crate::tls::ALPN;
 
 /// How a target proves who it is.
 pub struct Identity {
-    /// For its listener.
     pub config: Arc<ServerConfig>,
     /// The certificate of the authority that vouches for it, for `--ca-file`.
     pub ca_pem: String,

@@ -27,7 +27,6 @@ impl Ticks {
         self.number
     }
 
-    /// When it ends.
     #[must_use]
     pub const fn ends_ns(&self) -> u64 {
         self.ends_ns

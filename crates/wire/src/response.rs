@@ -46,10 +46,8 @@ pub enum BodyFraming {
     UntilClose,
 }
 
-/// A response's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Status code.
     pub status: u16,
     /// Bytes of the head, its blank line included.
     pub head_bytes: usize,
@@ -192,7 +190,6 @@ enum ChunkState {
     Trailer,
     /// After the carriage return of the empty line.
     LastLine,
-    /// All is read.
     Done,
 }
 

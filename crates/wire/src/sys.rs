@@ -78,7 +78,6 @@ pub fn socket_drops(socket: impl AsFd) -> io::Result<u32> {
 pub struct SocketPeer {
     /// The process, by its number in this one's PID namespace; none where it has none there.
     pub process: Option<NonZeroU32>,
-    /// Its user.
     pub user: u32,
 }
 
@@ -271,11 +270,9 @@ pub fn join_datagrams(socket: impl AsFd) -> io::Result<()> {
 /// What one read brought of a UDP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadDatagrams {
-    /// All of it.
     pub bytes: usize,
     /// Length of each datagram of it; the last one may be shorter. 1 or more.
     pub each_bytes: usize,
-    /// Who sent them.
     pub by: Option<IpAddr>,
 }
 

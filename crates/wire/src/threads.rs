@@ -10,7 +10,6 @@ pub enum ThreadsError {
     /// One could not be started.
     #[error("failed to start a thread: {0}")]
     Start(io::Error),
-    /// One panicked.
     #[error("a thread panicked")]
     Panicked,
 }

@@ -38,7 +38,6 @@ const SESSIONS_MAX: usize = 2048;
 pub enum Trust {
     /// These, and those that an authority among them vouches for.
     Roots(Vec<CertificateDer<'static>>),
-    /// All.
     Anything,
 }
 
@@ -143,9 +142,7 @@ fn provider() -> CryptoProvider {
 /// A blocking connection over TLS.
 pub type TlsStream = StreamOwned<ClientConnection, DeadlineSocket>;
 
-/// A blocking connection.
 pub enum Stream {
-    /// A plain socket.
     Plain(DeadlineSocket),
     /// TLS on one.
     Tls(Box<TlsStream>),

@@ -16,7 +16,6 @@ pub struct ClosedLoop {
 /// What one interval of a closed loop shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IntervalSample {
-    /// Requests that ended.
     pub ended: u64,
     /// What one of them took on average, in nanoseconds, by Little's law; 0 where none ended.
     pub latency_ns: u64,

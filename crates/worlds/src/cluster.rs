@@ -28,11 +28,9 @@ pub enum ClientPlacement {
 /// Nodes of one drive each, and how objects are cut over them.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster {
-    /// Nodes.
     pub nodes: usize,
     /// Shards of an object, each on a node of its own.
     pub shards: usize,
-    /// Who asks.
     pub clients: ClientPlacement,
     /// Shards that an object is read from.
     pub data: usize,
@@ -46,13 +44,10 @@ pub struct Cluster {
 /// A node whose links, in both directions, carry a share of what the others' do.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowNode {
-    /// Which.
     pub node: usize,
-    /// What is left.
     pub share: f64,
 }
 
-/// What clients ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Any `data` shards go to the node that serves, and the object from there.

@@ -12,7 +12,6 @@ mod second_rise;
 
 /// A kind of curve.
 pub struct CurveKind {
-    /// Its name.
     pub name: &'static str,
     /// What real thing it stands for.
     pub stands_for: &'static str,

@@ -37,9 +37,7 @@ pub struct Fleet {
     pub warmup_ms: Option<u64>,
     /// Whether every client has a point against the null target before.
     pub ceilings: bool,
-    /// What goes wrong.
     pub client_faults: Vec<ClientFault>,
-    /// Chance.
     pub seed: u64,
 }
 
@@ -48,37 +46,27 @@ pub struct Fleet {
 pub enum ClientFault {
     /// It gives less than its peers, all the time.
     Slow {
-        /// Its number.
         client: u32,
         /// What it gives, as a share of what they give.
         share: f64,
     },
-    /// It begins later.
     Late {
-        /// Its number.
         client: u32,
-        /// By how much.
         ms: u64,
     },
     /// It gives less at the beginning.
     Ramp {
-        /// Its number.
         client: u32,
-        /// For how long.
         ms: u64,
         /// What it gives then, as a share of what it gives later.
         share: f64,
     },
-    /// It ends earlier.
     Early {
-        /// Its number.
         client: u32,
-        /// By how much.
         ms: u64,
     },
     /// It is gone from some time on, for good.
     Dies {
-        /// Its number.
         client: u32,
         /// In which point, by its place among those measured.
         point: u32,
@@ -87,16 +75,13 @@ pub enum ClientFault {
     },
     /// Some of its intervals are one.
     Merged {
-        /// Its number.
         client: u32,
         /// The first of them.
         from: u64,
-        /// So many.
         intervals: u64,
     },
     /// Its link is slower.
     Link {
-        /// Its number.
         client: u32,
         /// Its speed, as a share of the others'.
         share: f64,
@@ -141,7 +126,6 @@ impl Fleet {
         }
     }
 
-    /// Its folder.
     #[must_use]
     pub fn folder(&self) -> FleetFolder {
         let most = self.numbers.iter().copied().max().unwrap_or(1);

@@ -6,18 +6,15 @@ use crate::rng::SeededRng;
 /// When requests fall due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalSpacing {
-    /// Evenly.
     Constant,
     /// At random, independently of each other.
     Poisson,
 }
 
-/// An open loop.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenLoopTarget {
     /// Requests that fall due, a second.
     pub rate_per_s: f64,
-    /// When they do.
     pub arrivals: ArrivalSpacing,
     /// How many the target serves at once; others wait in the order in which they came.
     pub servers: u32,
@@ -27,7 +24,6 @@ pub struct OpenLoopTarget {
     pub tail: Option<f64>,
 }
 
-/// One request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     /// When it was due, in nanoseconds since the loop began.

@@ -21,7 +21,6 @@ pub use faults::READ_PLANTS;
 
 /// A cause, or a way to be healthy.
 pub struct InjectedFault {
-    /// Its name.
     pub name: &'static str,
     /// What real thing it stands for.
     pub stands_for: &'static str,
@@ -43,12 +42,10 @@ struct FaultLocation {
     part: Option<String>,
 }
 
-/// One series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorldSeries {
     /// What is read, in the words of JSON.
     pub of: &'static str,
-    /// Of which machine.
     pub machine: String,
     /// Of which part of it.
     pub part: String,
@@ -61,7 +58,6 @@ pub struct WorldSeries {
 pub struct WorldNames {
     /// As series have it.
     pub machine: String,
-    /// Another.
     pub name: String,
 }
 
@@ -80,7 +76,6 @@ pub struct ReadingsWorld {
     pub step_ms: u64,
     /// Over how long a rate is.
     pub rate_over_ms: u64,
-    /// Instants.
     pub steps: u32,
     /// Everything that was read.
     pub series: Vec<WorldSeries>,

@@ -25,7 +25,6 @@ pub struct HeldShare {
 }
 
 impl HeldShare {
-    /// Adds one try.
     pub fn add(&mut self, held: bool) {
         self.count += 1;
         self.held += u64::from(held);

@@ -21,7 +21,6 @@ mod wide_arm;
 
 /// A kind of trial.
 pub struct Trial {
-    /// Its name.
     pub name: &'static str,
     /// What real thing it stands for.
     pub stands_for: &'static str,
@@ -34,7 +33,6 @@ pub struct Trial {
 /// The order in which runs were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Drawn.
     Drawn,
     /// The baseline first: in each block, or altogether.
     BaselineFirst,
@@ -84,7 +82,6 @@ const CALM: Hazard = Hazard {
     runs: [10; 2],
 };
 
-/// Every trial.
 pub const TRIALS: [Trial; 13] = [
     calm::TRIAL,
     drift::TRIAL,

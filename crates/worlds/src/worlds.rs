@@ -17,7 +17,6 @@ mod visits;
 
 /// A kind of target.
 pub struct World {
-    /// Its name.
     pub name: &'static str,
     /// What real thing it stands for.
     pub stands_for: &'static str,
@@ -50,7 +49,6 @@ impl WorldTarget {
         WorldTarget { reported, mean, memory_ms, visit: Box::new(visit) }
     }
 
-    /// Begins a visit.
     #[must_use]
     pub fn visit(&self, rng: &mut SeededRng) -> TargetPace {
         (self.visit)(rng)

@@ -51,13 +51,11 @@ pub(super) struct MinIo {
     pub(super) addr: SocketAddr,
     pub(super) pid: u32,
     pub(super) keys: Keys,
-    /// Its four folders.
     pub(super) drives: Vec<PathBuf>,
     keeper: Child,
     leash: Option<ChildStdin>,
 }
 
-/// linerate's null target.
 pub(crate) struct Null {
     pub(crate) addr: SocketAddr,
     pub(super) pid: u32,

@@ -28,7 +28,6 @@ use verdict::PreparedObjects;
 
 /// Requests in flight; each may be in the server's counters and in no figure when the run ends.
 const CONCURRENCY: u64 = 8;
-/// The largest object.
 const SIZE_BYTES_MAX: u64 = 256 << 10;
 /// Objects to read, written beforehand.
 const OBJECTS: u64 = 200;

@@ -24,7 +24,6 @@ pub(super) struct Row {
 }
 
 pub(super) struct Summary {
-    /// Markdown.
     pub(super) text: String,
     /// Why the bench fails; empty where it does not.
     pub(super) faults: Vec<String>,

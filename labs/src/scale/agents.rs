@@ -175,7 +175,6 @@ struct Driving {
     reported: u64,
 }
 
-/// One agent.
 struct SimulatedAgent {
     number: usize,
     time: Time,

@@ -27,7 +27,6 @@ pub(super) enum Phase {
 /// The coordinator at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// Since its start.
     pub(super) at_s: f64,
     /// Processor time of all of its threads, and of those that ended while it was seen.
     pub(super) cpu_s: f64,

@@ -89,7 +89,6 @@ pub(super) fn reading(at_ms: u64) -> Reading {
     }
 }
 
-/// An agent's machine.
 pub(super) fn machine() -> Machine {
     Machine {
         kernel: "6.12.0".to_owned(),

@@ -26,7 +26,6 @@ const READ_EACH: Duration = Duration::from_secs(1);
 const REQUESTS: u64 = BUCKETS as u64;
 const BYTES: u64 = 4096;
 
-/// Serves one coordinator.
 pub(crate) fn run() -> Outcome {
     let (tell, came) = channel();
     thread::spawn(move || read(&tell));

@@ -16,7 +16,6 @@ pub enum SiteMismatch {
              site's hosts"
     )]
     OwnTarget {
-        /// Which.
         kind: TargetKind,
         /// Name of the site.
         site: String,
@@ -80,7 +79,6 @@ pub struct OmittedFigure {
     pub workload: MaybeKnown<Workload>,
     /// Object size, as asked.
     pub size: MaybeKnown<PointSizes>,
-    /// Why.
     pub why: NotEvidenceReason,
 }
 
@@ -119,7 +117,6 @@ pub enum NotEvidenceReason {
     /// The rate that was asked for was the limit.
     #[error("--rate or the search of --slo asked for no more")]
     RequestedRate,
-    /// linerate rested.
     #[error("linerate paused after failures, and loaded the site less during that time")]
     Backoff,
     /// More in flight may give more.
@@ -131,7 +128,6 @@ pub enum NotEvidenceReason {
     /// What may give the best was not measured.
     #[error("it does not rise and level off: also measure the concurrencies that may be the best")]
     Uneven,
-    /// An open loop.
     #[error("an open loop measures the requested rate, not the maximum")]
     OpenLoop,
 }
@@ -179,13 +175,11 @@ pub enum Caveat {
 /// What a run says by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunRemark {
-    /// Attempts failed.
     Failures {
         /// `get` or `put`.
         workload: MaybeKnown<Workload>,
         /// Requests that ended, well or not.
         requests: u64,
-        /// Attempts that failed.
         failed: u64,
         /// The same by kind.
         kinds: BTreeMap<String, u64>,

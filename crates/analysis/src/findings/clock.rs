@@ -21,7 +21,6 @@ const DRIFT_TIME_MIN_MS: u64 = 60_000;
 const REMEDY: &str = "let a single time daemon (chrony) set this machine's clock; a target refuses signatures that are \
                       15 minutes off";
 
-/// The whole run.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let offsets: Vec<(u64, i64)> = run
         .records

@@ -7,7 +7,6 @@ use linerate_record::units::grouped;
 /// What a file of warp was taken to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportedFile {
-    /// Its name.
     pub name: String,
     /// Requests that it holds.
     pub requests: u64,

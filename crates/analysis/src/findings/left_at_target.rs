@@ -39,9 +39,7 @@ impl CountPrecision {
 pub enum LeftAtTarget {
     /// Objects that a listing still shows.
     Objects {
-        /// How many.
         count: u64,
-        /// Their sizes together.
         bytes: u64,
         /// How far that is known.
         known: CountPrecision,
@@ -75,7 +73,6 @@ pub enum LeftAtTarget {
     UnseenUploads(String),
     /// Versions and delete markers.
     Versions {
-        /// How many.
         count: u64,
         /// How far that is known.
         known: CountPrecision,

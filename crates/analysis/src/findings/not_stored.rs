@@ -22,7 +22,6 @@ pub struct ConfirmedSet {
 /// What a listing shows of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShownSet {
-    /// Objects.
     pub objects: u64,
     /// Whether the listing was read to its end.
     pub whole: bool,

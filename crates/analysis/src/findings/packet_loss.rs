@@ -13,7 +13,6 @@ use crate::view::{MachineSample, NicSample};
 /// Share of TCP retransmits from which packets count as lost.
 const RETRANSMITS_SHARE: f64 = 0.001;
 
-/// The whole run.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let is_here = run.records.manifest.target.on_this_machine;
     let counts = |nic: &&NicSample| !is_here || nic.name == "lo";

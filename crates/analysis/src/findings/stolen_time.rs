@@ -9,7 +9,6 @@ use super::Run;
 /// Mean share of this machine's processor time from which it is told.
 const STOLEN_SHARE: f64 = 0.02;
 
-/// The whole run.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let steal = run.mean(|sample| sample.steal);
     (steal >= STOLEN_SHARE).then(|| Finding {

@@ -11,7 +11,6 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 /// Milliseconds that clocks must part for the machine to have slept: they are not read at one instant.
 const SLEPT_MS: u64 = 100;
 
-/// The whole run.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let readings = &run.records.readings;
     let slept_ms = readings.last()?.slept_ms.saturating_sub(readings[0].slept_ms);

@@ -17,7 +17,6 @@ pub(super) struct Concave {
     visit_variance: f64,
     /// Sum of squares of the residuals, in standard errors.
     pub(super) chi_square: f64,
-    /// Points less coefficients.
     pub(super) degrees: usize,
 }
 

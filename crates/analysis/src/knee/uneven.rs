@@ -15,7 +15,6 @@ const SURE: f64 = 4.0;
 /// A curve that rises again, after it had levelled off or fallen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SecondRise {
-    /// The concurrency before.
     pub before: u32,
     /// The concurrency that lies below.
     pub low: u32,

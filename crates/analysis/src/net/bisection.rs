@@ -26,7 +26,6 @@ type Sums = BTreeMap<(usize, bool), ByRepetition>;
 
 /// Racks of a run.
 struct NetRacks<'r> {
-    /// Names, in order.
     names: Vec<&'r str>,
     /// Of each machine the place of its rack.
     of: Vec<Option<usize>>,
@@ -179,7 +178,6 @@ fn lacking(
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<String>>().join("; ")
 }
 
-/// Each round across.
 fn splits(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetSplitFigures> {
     let is_one = |visit: &&NetVisit| visit.streams == streams && is_across(racks, visit) == Some(true);
     let mut rounds: BTreeMap<u32, Vec<&NetVisit>> = BTreeMap::new();

@@ -32,12 +32,10 @@ pub(super) struct ClassedPair {
     class: NetClass,
     /// Whether its packets are of IPv6.
     is_v6: bool,
-    /// By repetition.
     rates: BTreeMap<u32, f64>,
     figures: NetPairFigures,
 }
 
-/// Rates by repetition.
 pub(super) type ByRepetition = BTreeMap<u32, f64>;
 
 /// Two hosts, and pairs of two classes from the first to the second.

@@ -85,11 +85,8 @@ pub struct NetStreamsRatio {
 /// One pair with one number of streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetPairRatio {
-    /// Who sends.
     pub from: String,
-    /// Who receives.
     pub to: String,
-    /// Streams.
     pub streams: u32,
     /// Its class; absent where it is not known, or not the same in both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -295,7 +292,6 @@ fn pair_key(pair: &NetPairRatio) -> PairKey<'_> {
     (pair.from.as_str(), pair.to.as_str(), pair.streams)
 }
 
-/// Pairs with figures.
 fn known(view: &NetView) -> BTreeMap<PairKey<'_>, &NetPairFigures> {
     let with_figures = view.pairs.iter().filter(|pair| pair.per_s.is_some());
     with_figures.map(|pair| ((view.name(pair.from), view.name(pair.to), pair.streams), pair)).collect()

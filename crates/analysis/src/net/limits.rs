@@ -302,7 +302,6 @@ fn lossy(counted: String, readings: &PairReadings) -> NetLimit {
     }
 }
 
-/// The rest.
 fn network(figures: &NetPairFigures, readings: &PairReadings) -> NetLimit {
     let mut said = vec!["neither a port, a processor, a window nor a buffer is full, and little is lost".to_owned()];
     if figures.link_share.is_none() {

@@ -26,7 +26,6 @@ const GIB: f64 = (1_u64 << 30) as f64;
 pub(super) struct NodeVisit<'v> {
     pub(super) sent_bytes: f64,
     pub(super) received_bytes: f64,
-    /// With framing.
     sent_wire_bytes_per_s: f64,
     received_wire_bytes_per_s: f64,
     pub(super) machine: Option<&'v NetMachine>,

@@ -8,14 +8,12 @@ use linerate_record::units::{Rate, percent};
 use super::sentences::{NAMED, pair_name};
 use super::view::{NetPairFigures, NetView};
 
-/// One threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetThresholdResult {
     /// As it was written.
     pub threshold: String,
     /// Whether the figure is beyond it. A run that does not have the figure misses it.
     pub missed: bool,
-    /// The figure.
     pub reported: String,
 }
 

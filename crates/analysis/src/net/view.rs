@@ -35,11 +35,9 @@ pub struct NetView {
     pub linerate: String,
     /// When it began, in milliseconds since 1970.
     pub began_unix_ms: i64,
-    /// The command line.
     pub command: Vec<String>,
     /// Seed of the order of rounds and streams.
     pub seed: u64,
-    /// What was sent.
     pub load: NetLoad,
     /// Visits that were made.
     pub visits: u32,
@@ -55,7 +53,6 @@ pub struct NetView {
     /// The number of streams with which machines and pairs are compared: that with which the median pair is fastest;
     /// absent where nothing was measured.
     pub compared_streams: Option<u32>,
-    /// The machines.
     pub nodes: Vec<NetNodeFigures>,
     /// All pairs together, for each number of streams.
     pub streams: Vec<NetStreamsFigures>,
@@ -89,10 +86,8 @@ pub struct NetView {
     pub bisection: Vec<NetBisection>,
 }
 
-/// One machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetNodeFigures {
-    /// Its name.
     pub name: String,
     /// The address that others send to.
     pub address: String,
@@ -109,7 +104,6 @@ pub struct NetNodeFigures {
     pub mtu_bytes: Option<u32>,
     /// Pairs in which it sends and pairs in which it receives, with the number of streams that is compared.
     pub sends_to: u32,
-    /// See above.
     pub receives_from: u32,
     /// The median rate of those in which it sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,19 +120,16 @@ pub struct NetNodeFigures {
     pub receives_share: Option<f64>,
     /// Pairs with this machine in all visits, and those of them without figures.
     pub tries: u32,
-    /// See above.
     pub failed: u32,
 }
 
 /// A mean with the ends of its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetInterval {
-    /// The mean.
     pub mean: f64,
     /// The ends of the interval; absent where there is too little to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// See above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
 }
@@ -146,18 +137,13 @@ pub struct NetInterval {
 /// One pair with one number of streams, over all of its visits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetPairFigures {
-    /// Who sends.
     pub from: u32,
-    /// Who receives.
     pub to: u32,
-    /// Streams.
     pub streams: u32,
     /// Its class; absent where it is not known where machines are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<NetClass>,
-    /// Visits that count.
     pub visits: u32,
-    /// Visits without figures.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u32,
     /// Why, each reason once.
@@ -241,7 +227,6 @@ pub struct NetPairFigures {
 pub struct NetTimes {
     /// How many there are.
     pub count: u64,
-    /// The median.
     pub p50_us: f64,
     /// The 90th percentile.
     pub p90_us: f64,
@@ -249,14 +234,12 @@ pub struct NetTimes {
     pub p99_us: f64,
     /// The 99.9th.
     pub p999_us: f64,
-    /// The longest.
     pub max_us: f64,
 }
 
 /// What became of the datagrams of a pair over all visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetDatagramFigures {
-    /// Sent.
     pub sent: u64,
     /// Sent, in bytes per second of payload.
     pub sent_per_s: f64,
@@ -282,16 +265,12 @@ const fn is_zero(count: &u32) -> bool {
 pub struct NetStreamsFigures {
     /// Streams of each pair.
     pub streams: u32,
-    /// Pairs with figures.
     pub pairs: u32,
     /// The mean of the pairs' rates; its interval is by what repetitions differ, of a single
     /// one by the pairs' own.
     pub per_s: NetInterval,
-    /// The slowest pair.
     pub slowest_per_s: f64,
-    /// The median pair.
     pub median_per_s: f64,
-    /// The fastest pair.
     pub fastest_per_s: f64,
 }
 
@@ -342,9 +321,7 @@ pub enum NetSearchEnd {
 /// The same of one pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetPairSaturation {
-    /// Who sends.
     pub from: u32,
-    /// Who receives.
     pub to: u32,
     /// From which number on.
     pub enough: NetSaturation,
@@ -354,11 +331,8 @@ pub struct NetPairSaturation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetSide {
-    /// What it sends.
     Sends,
-    /// What it receives.
     Receives,
-    /// Both.
     Both,
 }
 
@@ -385,7 +359,6 @@ pub struct NetSlow {
 /// A machine that is slow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetSlowNode {
-    /// Which.
     pub node: u32,
     /// What it does slowly.
     pub side: NetSide,
@@ -397,16 +370,13 @@ pub struct NetSlowNode {
     pub chance: f64,
     /// The median rate of its pairs on that side, and the median of the machines'.
     pub per_s: f64,
-    /// See above.
     pub others_per_s: f64,
 }
 
 /// A pair that is slow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetSlowPair {
-    /// Who sends.
     pub from: u32,
-    /// Who receives.
     pub to: u32,
     /// How much less than its two machines give with others, as a share; of two machines alone, than the other way.
     pub less_share: f64,
@@ -416,7 +386,6 @@ pub struct NetSlowPair {
     pub chance: f64,
     /// Its rate, and what its two machines give with others; of two machines alone, what the other way gives.
     pub per_s: f64,
-    /// See above.
     pub expected_per_s: f64,
 }
 
@@ -456,7 +425,6 @@ pub enum NetFindingKind {
     MtuMismatch,
     /// Paths carry less than interfaces do, and their senders know.
     MtuKnown,
-    /// No probe came.
     NoProbes,
     /// No probe came by some source ports, and those of others did.
     SilentPaths,
@@ -473,7 +441,6 @@ pub enum NetFindingKind {
 /// A claim with what it rests on and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetFinding {
-    /// Which check speaks.
     pub kind: NetFindingKind,
     /// How much it matters.
     pub severity: Severity,

@@ -9,11 +9,8 @@ use super::{ClientCeiling, Estimate, Measure, Point, Series, View};
 /// Figures of one of several clients at one point, of the time in which all of them drove load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientFigures {
-    /// Its name.
     pub client: String,
-    /// Requests that succeeded.
     pub requests: u64,
-    /// Requests that failed.
     pub errors: u64,
     /// Requests per second.
     pub requests_per_s: f64,
@@ -55,7 +52,6 @@ pub struct ClientFigures {
 /// An interface of a client, over a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientNic {
-    /// Its name.
     pub name: String,
     /// What it carried in the busier direction, in bits per second.
     pub bits_per_s: f64,
@@ -67,22 +63,17 @@ pub struct ClientNic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientFull {
-    /// Its event-loop threads.
     Threads,
     /// It drove as much as against the null target.
     NullTarget,
-    /// An interface.
     Nic,
 }
 
 /// What clients gave each at a point, in the series' measure: bytes or requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientSpread {
-    /// The slowest.
     pub lowest: f64,
-    /// The median.
     pub median: f64,
-    /// The fastest.
     pub highest: f64,
 }
 

@@ -39,11 +39,9 @@ pub struct GrowthPlan {
 /// The lowest ceiling of a site with so many clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedClients {
-    /// Clients.
     pub clients: u32,
     /// The ceiling, in client bytes per second.
     pub ceiling_bytes_per_s: f64,
-    /// The bottleneck there.
     pub bottleneck: Resource,
     /// Measured, as a share of the ceiling.
     pub measured_share: f64,

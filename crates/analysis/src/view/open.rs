@@ -59,7 +59,6 @@ impl OpenLoop {
 /// One bound of `--slo` at one point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BoundFigures {
-    /// The bound.
     #[serde(flatten)]
     pub bound: LatencyBound,
     /// Requests whose fate was known at the end: answered, failed, or outstanding for longer than the bound.

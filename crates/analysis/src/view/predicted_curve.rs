@@ -12,7 +12,6 @@ pub struct PredictedCurve {
     pub site: String,
     /// Its lowest ceiling, in client bytes per second.
     pub ceiling_bytes_per_s: f64,
-    /// The bottleneck there.
     pub bottleneck: Resource,
     /// Requests in flight of all clients together, ascending, and the bytes per second that they give.
     pub points: Vec<[f64; 2]>,

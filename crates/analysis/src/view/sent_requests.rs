@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// All requests of one operation that the load sent, those of ceilings left aside: what a server counts of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentRequests {
-    /// Operation.
     pub op: Op,
     /// Requests that succeeded in the time measured: those of all points' figures.
     pub measured: u64,
@@ -22,7 +21,6 @@ pub struct SentRequests {
     pub failed: u64,
     /// Requests that were in flight when their point ended and were given up: the server got the head of each.
     pub dropped: u64,
-    /// All of these.
     pub total: u64,
     /// Body bytes of those that succeeded.
     pub bytes: u64,

@@ -39,7 +39,6 @@ pub struct Best {
 pub struct Failures {
     /// The point, by its number in the run.
     pub point: u32,
-    /// Requests that failed.
     pub failed: u64,
     /// Requests that ended, those among them.
     pub requests: u64,

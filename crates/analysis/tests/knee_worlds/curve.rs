@@ -14,7 +14,6 @@ pub(crate) const HIGHEST: u32 = 256;
 /// Length of an interval.
 const INTERVAL_MS: u64 = 50;
 
-/// Shapes and disturbances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Rises up to the highest concurrency and beyond.

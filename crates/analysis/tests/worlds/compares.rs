@@ -11,7 +11,6 @@ use super::table::{HeldShare, publish, tries};
 const RATE_PER_S: f64 = 2_000.0;
 const POINT_MS: u64 = 10_000;
 
-/// Runs a side.
 const A_SIDE: usize = 3;
 
 /// By how much B is faster.

@@ -15,7 +15,6 @@ const POINTS: u32 = 6;
 /// Requests a second at a pace of 1.
 const RATE_PER_S: f64 = 2_000.0;
 
-/// Lengths of points.
 const LENGTHS_MS: [u64; 2] = [10_000, 30_000];
 
 /// Worlds that stall, or stand still for a while.

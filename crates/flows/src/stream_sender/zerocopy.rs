@@ -24,7 +24,6 @@ const UNDONE_MOST: u64 = 1_024;
 /// From so many on, what the kernel says of them is read: it puts words of sends that follow each other into one.
 const READ_FROM: u64 = 32;
 
-/// What is sent.
 static LASTING: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Sends without a copy of one stream.
@@ -101,7 +100,6 @@ impl ZeroCopySends {
     }
 }
 
-/// Sends as ever.
 fn copied(stream: &TcpStream, bytes: &[u8]) -> Result<usize, Errno> {
     send(stream, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }

@@ -15,7 +15,6 @@ use crate::setting::{self, Gone, SettingTarget};
 /// What came of taking an application back.
 #[derive(Clone, Debug)]
 pub struct RollbackResult {
-    /// Its name.
     pub id: String,
     /// What came of each change, the last first.
     pub rolled_back: Vec<(SettingId, RollbackOutcome)>,

@@ -8,7 +8,6 @@ use crate::setting;
 
 /// A setting that an earlier change moved.
 pub(super) struct SideEffect {
-    /// The network namespace.
     pub(super) net: Option<u64>,
     /// The processor whose setting was changed: those of one policy share their files.
     pub(super) processor: Option<String>,

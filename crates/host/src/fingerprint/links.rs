@@ -16,7 +16,6 @@ const MOST_INTERFACES: usize = 256;
 /// Addresses whose route is asked for; a cluster of more hosts goes by the routes of these.
 const MOST_HOSTS: usize = 1024;
 
-/// Interfaces by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interfaces {
     /// Those that routes name, and where a route is unknown, why.

@@ -17,7 +17,6 @@ const MOST_PROGRAMS: usize = 8;
 pub enum LocalTarget {
     /// None: it is elsewhere.
     Elsewhere,
-    /// This one.
     Process(u32),
     /// One that cannot be told from others.
     Unknown,

@@ -41,9 +41,7 @@ pub struct JournalContent {
 pub struct Made {
     /// Its number in the file of changes.
     pub number: u32,
-    /// The change.
     pub change: Change,
-    /// What is restored.
     pub prior: String,
     /// The inode of its network namespace.
     pub net: Option<u64>,

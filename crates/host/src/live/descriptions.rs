@@ -7,16 +7,13 @@ use super::{frequency, links, port_drops, temperature, threads};
 /// Of what a look reads each time.
 const EACH_LOOK_MS: u64 = 1_000;
 
-/// One reading.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadingAbout {
     /// What it is called.
     pub name: &'static str,
-    /// What it gives.
     pub of: &'static [ReadMeasure],
     /// What it tells, and by which files.
     pub tells: &'static str,
-    /// What it cannot.
     pub cannot: &'static str,
     /// The privilege that it needs, and the kernel.
     pub needs: &'static str,

@@ -39,7 +39,6 @@ const MADE_OF_EACH_MS: u64 = 30_000;
 /// How deep devices may be made of others: encryption over a volume over a RAID is three.
 const MOST_LAYERS: usize = 6;
 
-/// Counters of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DriveCounters {
     name: String,

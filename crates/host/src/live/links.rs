@@ -61,9 +61,7 @@ const CARRY_NOTHING: [&str; 18] = [
 pub(super) enum LinkKind {
     /// A port of hardware, or of a virtual machine.
     Port,
-    /// Made of others.
     Bond,
-    /// On another.
     Vlan,
     /// Anything else, or not known.
     #[default]
@@ -87,7 +85,6 @@ pub(super) struct LinksRead {
     aside: BackgroundRead<LinksKnown>,
 }
 
-/// What interfaces are.
 #[derive(Debug, Default)]
 struct LinksKnown {
     of: BTreeMap<String, LinkFacts>,

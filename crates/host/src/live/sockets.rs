@@ -62,7 +62,6 @@ pub struct SocketWatch {
     first_ms: u64,
 }
 
-/// One look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketLook {
     /// Processor time that it took.

@@ -252,7 +252,6 @@ pub(crate) struct PortStatistics {
     pub(crate) control_received: Option<u64>,
 }
 
-/// Reads them.
 pub(crate) fn port_statistics(device: &str) -> io::Result<PortStatistics> {
     let mut body = headed(STATISTICS_HEADER, device, STATISTICS_GET, 0);
     nest(&mut body, STATISTICS_GROUPS, &bit_set(&["eth-mac", "eth-ctrl"], true));

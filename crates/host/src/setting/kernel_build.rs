@@ -32,9 +32,7 @@ pub struct KernelBuild<'r> {
     built_in: OnceLock<Option<String>>,
 }
 
-/// The kernel's configuration.
 struct Configuration {
-    /// The file.
     path: String,
     text: String,
 }

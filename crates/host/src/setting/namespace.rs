@@ -18,7 +18,6 @@ use crate::root::Root;
 
 /// A machine, seen from within a network namespace.
 pub(super) struct InNamespace<'r> {
-    /// The machine.
     pub(super) root: &'r Root,
     /// Whether the thread has entered a namespace that is not its process's.
     foreign: bool,

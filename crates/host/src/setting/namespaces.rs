@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundNetns {
     pub(super) inode: u64,

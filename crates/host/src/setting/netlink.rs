@@ -279,7 +279,6 @@ pub(crate) struct QueueCount {
     pub(crate) interface: u32,
     /// What `tc` calls it.
     pub(crate) kind: String,
-    /// Its number.
     pub(crate) handle: u32,
     /// Packets that it dropped.
     pub(crate) dropped: u32,

@@ -22,7 +22,6 @@ type Tls = StreamOwned<ServerConnection, TcpStream>;
 pub(crate) struct Call {
     /// `GET`.
     pub(crate) method: String,
-    /// With its query.
     pub(crate) path: String,
     /// Lower-case names.
     headers: Vec<(String, String)>,
@@ -175,7 +174,6 @@ impl Call {
 /// The server's side of an exec.
 pub(crate) struct Exec {
     pub(crate) socket: WebSocket<Tls>,
-    /// Pings that came.
     pub(crate) pings: u32,
     pub(crate) is_over: bool,
 }

@@ -17,7 +17,6 @@ use crate::files::limited_read;
 use crate::terminal::failure::Failure;
 use crate::terminal::key_masks;
 
-/// Largest file read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Sections whose names are no part of a flag's.

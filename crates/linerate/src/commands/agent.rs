@@ -74,13 +74,10 @@ enum AgentEvent {
     Came(Vec<u8>, i64),
     /// Nothing can come or go any more.
     Closed,
-    /// A signal.
     Signalled,
     /// The machine was read.
     Read(Result<String, String>),
-    /// Something about load.
     Load(LoadEvent),
-    /// Something about flows.
     Net(NetMessage),
     /// Something about what the machine does.
     Watched(WatchMessage),

@@ -100,7 +100,6 @@ pub(crate) fn require_safe_path(path: &Path) -> Result<(), Error> {
 enum WriteAccess {
     /// Its owner alone, who is this user or root.
     Own,
-    /// Another user.
     Foreign,
     /// More than its owner.
     Open,

@@ -21,7 +21,6 @@ use crate::files::{limited_read, site_file};
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::print_error;
 
-/// Largest site file.
 const SITE_BYTES_MAX: u64 = 1 << 20;
 
 /// The key of what racks carry of what their machines can send.

@@ -38,7 +38,6 @@ pub(crate) fn is_of_single_machine(address: IpAddr) -> bool {
     !(is_of_a_link || address.is_unspecified() || address.is_multicast())
 }
 
-/// A new token.
 pub(crate) fn random_token() -> Result<FlowToken, Failure> {
     random_bytes().map(FlowToken::new)
 }

@@ -83,7 +83,6 @@ fn read(path: &Path, is_acted_upon: impl FnOnce(&[FleetNode]) -> bool) -> Result
 
 /// The commands that a fleet names, each once.
 struct FleetCommands<'n> {
-    /// On this machine.
     local_commands: Vec<&'n str>,
     /// By which nodes give agents other rights.
     over_ssh: Vec<String>,

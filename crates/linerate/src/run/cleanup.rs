@@ -38,7 +38,6 @@ pub(crate) use messages::{bucket_contents_text, command, gave_up_text};
 
 /// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
 pub(crate) struct CleanupRequest<'a> {
-    /// The run folder.
     pub(crate) run: &'a Path,
     pub(crate) dry_run: bool,
     pub(crate) yes_load: bool,

@@ -103,7 +103,6 @@ fn host_with_address(host: &Host) -> String {
     }
 }
 
-/// The first three.
 fn first_three(names: &[String]) -> String {
     let more = names.len().saturating_sub(3);
     let others = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -67,7 +67,6 @@ pub(crate) struct RunLeftovers(Arc<Mutex<Option<LeftoverPlace>>>);
 pub(crate) enum LeftoverPlace {
     /// A target of linerate's own, which ends with all that is in it.
     Own,
-    /// Somebody's.
     AtTarget {
         /// `s3://bucket/prefix`.
         place: String,

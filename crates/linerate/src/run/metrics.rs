@@ -49,7 +49,6 @@ impl MetricsServer {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A point begins.
     pub(crate) fn begin(&self, purpose: Purpose, spec: &PointSpec) {
         self.live().point = (purpose == Purpose::Measure).then(|| (spec.clone(), true));
     }

@@ -75,7 +75,6 @@ pub(crate) struct Cluster {
     /// Holds it, and ends it when its input ends, which the kernel does where this process cannot.
     holder: Child,
     folder: PathBuf,
-    /// What was rendered.
     rendered: PathBuf,
 }
 
@@ -248,7 +247,6 @@ impl Cluster {
         self.first().join("root/run/netns/client")
     }
 
-    /// Its first process.
     fn first(&self) -> PathBuf {
         let first = fs::read_to_string(self.folder.join("first")).expect("it runs");
         Path::new("/proc").join(first.split_whitespace().next().expect("a process"))

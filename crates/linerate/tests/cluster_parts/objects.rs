@@ -116,7 +116,6 @@ impl Client {
         self.inside(|| self.requested(node, "GET", "/minio/health/cluster", b"").is_ok()).is_ok_and(|serves| serves)
     }
 
-    /// Makes its bucket.
     pub(crate) fn make_bucket(&self) -> io::Result<()> {
         self.inside(|| self.requested(0, "PUT", &format!("/{}", self.bucket), b""))?.map(drop)
     }

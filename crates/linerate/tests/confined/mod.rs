@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// One row.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) who: String,

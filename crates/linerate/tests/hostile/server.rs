@@ -6,7 +6,6 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A request.
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) key: String,
@@ -49,11 +48,9 @@ pub(crate) type Manner = fn(&ReceivedRequest, &mut BTreeMap<String, u64>) -> Opt
 pub(crate) struct Hostile {
     pub(crate) address: String,
     manner: Arc<Mutex<Manner>>,
-    /// Sizes by key.
     pub(crate) objects: Arc<Mutex<BTreeMap<String, u64>>>,
 }
 
-/// Behaves.
 pub(crate) fn well(_: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
     None
 }
@@ -132,7 +129,6 @@ fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<ReceivedRequest>
     Ok(Some(ReceivedRequest { method, key: key.to_owned(), query: query.to_owned(), body }))
 }
 
-/// A whole reply.
 pub(crate) fn reply(status: &str, body: &str) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\nServer: hostile\r\nContent-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body.as_bytes()].concat()

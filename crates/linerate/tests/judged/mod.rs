@@ -12,7 +12,6 @@ use crate::running::{linerate, shown};
 /// What one figure varies by: some seconds of requests that draw their nodes at random, on a machine with other work.
 pub(crate) const ERROR_SHARE: f64 = 0.05;
 
-/// Throughput, measured once.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Figure {
     /// As `--observed` takes it: `get`, `put@node3`.
@@ -29,7 +28,6 @@ pub(crate) struct Visit {
     pub(crate) shape: String,
     /// Name of what was planted there; empty where nothing was.
     pub(crate) planted: String,
-    /// Which repetition.
     pub(crate) visit: u32,
     pub(crate) figures: Vec<Figure>,
 }

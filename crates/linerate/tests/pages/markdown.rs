@@ -1,6 +1,5 @@
 //! Fenced blocks of a page, and the commands in them.
 
-/// A fenced block.
 pub(crate) struct Block<'a> {
     /// What stands behind the opening fence: `sh`, `text`, `yaml`.
     pub(crate) language: &'a str,

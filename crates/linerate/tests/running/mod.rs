@@ -47,7 +47,6 @@ pub(crate) fn bench_command(folder: &Path, flags: &str, keys: &[(&str, String)])
     command
 }
 
-/// Runs it.
 pub(crate) fn bench_with(folder: &Path, flags: &str, keys: &[(&str, String)]) -> Output {
     bench_command(folder, flags, keys).output().expect("linerate runs")
 }

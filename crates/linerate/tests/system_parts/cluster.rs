@@ -31,7 +31,6 @@ static MADE: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Parts {
     /// Nodes, numbered from 1.
     pub(crate) nodes: u32,
-    /// Drives of each.
     pub(crate) drives: u32,
     /// Shards of parity; MinIO's own choice without.
     pub(crate) parity: Option<u32>,

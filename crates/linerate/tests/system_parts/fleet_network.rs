@@ -36,9 +36,7 @@ const LOOK_NS: i64 = 100_000_000;
 pub(crate) enum CutWay {
     /// Those to the node.
     To,
-    /// Those from it.
     From,
-    /// All.
     Both,
 }
 

@@ -292,7 +292,6 @@ fn minio() -> String {
 /// A MinIO in a pod, which is gone with the value.
 pub(crate) struct ServedMinio<'k> {
     kubernetes: &'k Kubernetes,
-    /// Its Service.
     pub(crate) address: String,
 }
 
@@ -429,7 +428,6 @@ struct Traces {
     processes: Vec<u32>,
     /// Namespaces of those processes, and of any that has mounts of `known` ones or is in one.
     spaces: BTreeSet<PathBuf>,
-    /// Its control groups.
     groups: Vec<PathBuf>,
     /// Mounts and links of this machine that are its own.
     mounts: Vec<String>,

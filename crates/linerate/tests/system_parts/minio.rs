@@ -301,7 +301,6 @@ pub(super) fn keys() -> Vec<(&'static str, String)> {
     vec![("AWS_ACCESS_KEY_ID", USER.to_owned()), ("AWS_SECRET_ACCESS_KEY", PASSWORD.to_owned())]
 }
 
-/// The server's binary.
 pub(super) fn program() -> std::ffi::OsString {
     std::env::var_os("MINIO").expect("MINIO names the server's binary")
 }

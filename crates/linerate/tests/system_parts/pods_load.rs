@@ -213,12 +213,10 @@ fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, Failed> {
     text.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{error}: {line}").into())).collect()
 }
 
-/// What was counted.
 #[derive(Default)]
 struct Counted {
     gets: u64,
     puts: u64,
-    /// Of bodies.
     bytes: u64,
 }
 

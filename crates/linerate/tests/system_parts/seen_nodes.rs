@@ -29,7 +29,6 @@ pub(super) struct EngineNode {
     pub(super) spaces: Namespaces,
     pub(super) folder: TempDir,
     engine: Child,
-    /// Where it listens.
     pub(super) address: String,
 }
 
@@ -54,7 +53,6 @@ impl EngineNode {
         format!("/run/netns/{}", self.spaces.server())
     }
 
-    /// The engine's process.
     pub(super) fn pid(&self) -> u32 {
         self.engine.id()
     }

@@ -91,7 +91,6 @@ fn describe(shape: &Shape, folder: &Path) -> Result<PathBuf, Failed> {
 /// Seconds of warm-up, and those measured.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// At one node.
     of_node_s: (u32, u32),
     /// At all nodes, beside what each request in flight adds.
     of_all_s: (u32, u32),

@@ -47,7 +47,6 @@ const SITE: Described = Described {
 const READ_S: u32 = 10;
 const LOAD_S: u32 = READ_S + 6;
 
-/// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plant {
     Healthy,

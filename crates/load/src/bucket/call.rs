@@ -41,7 +41,6 @@ impl<'a> BucketCall<'a> {
     }
 }
 
-/// A whole answer.
 pub(super) struct Answer {
     /// What was asked, and of whom.
     pub(super) requested: String,

@@ -139,7 +139,6 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// Rests between deletions.
     pub(super) fn pause(&self, so_long: Duration) -> Result<(), BucketError> {
         self.cancel.pause(so_long).map_err(|ended| match ended {
             WaitEnd::Stopped => BucketError::Stopped,

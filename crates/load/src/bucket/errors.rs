@@ -16,7 +16,6 @@ pub enum BucketError {
     Unreachable {
         /// `host:port`.
         host: String,
-        /// Why.
         source: io::Error,
         /// What to do about it.
         remedy: &'static str,
@@ -24,11 +23,9 @@ pub enum BucketError {
     /// A call that its time limit ended.
     #[error("{call} at {host} {ended}")]
     Late {
-        /// What was asked.
         call: String,
         /// `host:port`.
         host: String,
-        /// By which limit.
         ended: TimeLimit,
     },
     /// A call that whoever began it does not want any more.
@@ -39,7 +36,6 @@ pub enum BucketError {
     Tls {
         /// `host:port`.
         host: String,
-        /// Why.
         why: String,
         /// What to do about it.
         remedy: &'static str,
@@ -52,25 +48,20 @@ pub enum BucketError {
     NotHttp {
         /// `host:port`.
         host: String,
-        /// Why.
         why: String,
     },
     /// An answer of HTTP that is without measure.
     #[error("the answer of {host} to {call} is not valid: {why}")]
     Boundless {
-        /// What was asked.
         call: String,
         /// `host:port`.
         host: String,
-        /// Why.
         why: String,
     },
-    /// A refusal.
     #[error("{call} was refused with HTTP {}", refusal(call, *status, code.as_deref(), keys))]
     Refused {
         /// What was asked, and of whom.
         call: String,
-        /// Status.
         status: u16,
         /// S3's code, where the answer names one.
         code: Option<String>,
@@ -81,9 +72,7 @@ pub enum BucketError {
     #[error("{refused} of {requested} deletions were refused, the last of them: {last}", refused = grouped(*refused as u64),
         requested = grouped(*requested as u64))]
     Several {
-        /// How many.
         refused: usize,
-        /// Of how many.
         requested: usize,
         /// What the target said last.
         last: Box<BucketError>,
@@ -99,7 +88,6 @@ pub enum BucketError {
     TooMany {
         /// What was asked, and of whom.
         call: String,
-        /// So many.
         shown: usize,
     },
     /// An answer that does not make sense.
@@ -107,7 +95,6 @@ pub enum BucketError {
     Answer {
         /// What was asked, and of whom.
         call: String,
-        /// Why.
         why: String,
     },
 }

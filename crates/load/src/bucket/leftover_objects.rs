@@ -22,7 +22,6 @@ pub enum Leftover {
 }
 
 impl Leftover {
-    /// Its key.
     #[must_use]
     pub fn key(&self) -> &str {
         match self {

@@ -34,7 +34,6 @@ pub struct ListingProgress {
 }
 
 impl ListingProgress {
-    /// Begins a look.
     pub fn look(&mut self) {
         self.lately = self.lately.max(std::mem::take(&mut self.back));
     }

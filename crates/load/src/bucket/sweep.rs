@@ -21,7 +21,6 @@ const LATE: Duration = Duration::from_secs(1);
 /// Told after how many more deletions that were asked for; an error says why it does not go on.
 pub type ContinueCheck<'a> = dyn FnMut(u64) -> Result<(), String> + 'a;
 
-/// What is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Objects,

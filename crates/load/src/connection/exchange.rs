@@ -155,14 +155,12 @@ fn note_refusal(exchange: &mut Exchange, head: &[u8]) {
 /// What is seen of a body that is no object's.
 #[derive(Debug, Default)]
 pub(super) struct OtherBody {
-    /// Its first part.
     pub(super) document: Vec<u8>,
     /// All of it, where it is a listing.
     pub(super) listed: ListReply,
 }
 
 impl OtherBody {
-    /// Begins another reply.
     pub(super) fn begin(&mut self, op: Op) {
         self.document.clear();
         if op == Op::List {

@@ -64,7 +64,6 @@ pub(crate) struct ListReply {
 const NOT_WHOLE: &str = "is not a complete document";
 
 impl ListReply {
-    /// Begins another reply.
     pub(crate) fn begin(&mut self) {
         let (mut tag, mut text, mut key) =
             (std::mem::take(&mut self.tag), std::mem::take(&mut self.text), std::mem::take(&mut self.key));

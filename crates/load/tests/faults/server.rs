@@ -24,7 +24,6 @@ pub(crate) struct ReceivedRequest<'a> {
     pub(crate) number: u64,
     /// How many of them on this connection.
     pub(crate) on_connection: u64,
-    /// When it came.
     pub(crate) at: Instant,
     write: bool,
 }
@@ -130,7 +129,6 @@ impl ReceivedRequest<'_> {
     }
 }
 
-/// A whole reply.
 pub(crate) fn reply(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n{headers}\r\n", body.len()).into_bytes();
     bytes.extend_from_slice(body);

@@ -69,7 +69,6 @@ pub(crate) enum Manner {
     Silent,
     /// Shakes hands, takes what is said and never answers.
     Mute,
-    /// Accepts and closes.
     Closes,
     /// Reads what the client says first, and closes.
     ClosesAfterHello,

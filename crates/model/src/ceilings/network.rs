@@ -190,7 +190,6 @@ fn speed(case: &Case, group: &NodeGroup, plane: &Plane) -> Vec<Input> {
     inputs
 }
 
-/// What framing leaves.
 pub(super) fn frames(case: &Case, plane: &str, framing: PlaneFrames) -> [Input; 2] {
     let mtu = format!("{} B", framing.mtu_bytes);
     [stated(case.site, "MTU", mtu, format!("planes.{plane}.mtu")), derived("goodput", percent(framing.goodput()))]

@@ -21,9 +21,7 @@ const WITH_LINKS: &str = "the same once more, with links: the warnings say what 
 /// What the answer needs to know beside the diagnosis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnswerContext {
-    /// Of any node.
     pub(super) are_links_read: bool,
-    /// Of all clients.
     pub(super) are_clients_read: bool,
     /// Whether nothing was asked of the nodes.
     pub(super) is_at_rest: bool,

@@ -5,7 +5,6 @@ use linerate_record::diagnosis::{HeatMap, HeatRows};
 use super::readings_grid::Grid;
 use super::resources::NodeUse;
 
-/// Most columns.
 const COLUMNS: usize = 120;
 
 /// A map a resource that any node has; a cell is the most within its time.

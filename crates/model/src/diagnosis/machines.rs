@@ -24,7 +24,6 @@ pub(super) struct Machines {
     pub(super) nodes: Vec<ReadMachine>,
     /// Those that load it, where that is stated.
     pub(super) clients: Vec<ReadMachine>,
-    /// The others.
     pub(super) unknown_nodes: Vec<String>,
     /// What that rests on.
     pub(super) caveats: Vec<String>,
@@ -36,7 +35,6 @@ struct Found {
     names: BTreeSet<String>,
 }
 
-/// Sorts machines out.
 pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
     if !readings.stated.is_empty() {
         return as_stated(site, readings);

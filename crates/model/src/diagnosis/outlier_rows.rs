@@ -15,7 +15,6 @@ use super::sentences;
 enum Scale {
     /// As ratios; what is less than this counts as this.
     Ratio(f64),
-    /// As differences.
     Difference,
 }
 
@@ -30,7 +29,6 @@ enum ComparisonUnit {
     Part,
 }
 
-/// A row.
 #[derive(Clone, Copy, Debug)]
 struct ComparedRow {
     of: OutlierKind,
@@ -48,7 +46,6 @@ struct ComparedRow {
 /// What is compared of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SeriesStatistic {
-    /// Its middle.
     Middle,
     /// Its mean: of what is rare.
     Mean,

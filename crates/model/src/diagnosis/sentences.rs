@@ -203,7 +203,6 @@ fn between_racks(cause: Cause, part: &str) -> String {
     }
 }
 
-/// What healing gives.
 pub(super) fn gives(factor: f64) -> String {
     format!("up to {factor:.2} times the throughput, until the next resource is full")
 }
@@ -248,7 +247,6 @@ pub(super) fn relief(used: &ResourceUse) -> String {
     }
 }
 
-/// Whose sends.
 pub(super) const fn path(path: SocketPath) -> &'static str {
     match path {
         SocketPath::ToClients => "from nodes to clients",

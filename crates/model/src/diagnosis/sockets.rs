@@ -38,7 +38,6 @@ pub(super) const ALIKE: f64 = 0.3;
 /// Fewer segments of a pair than this say nothing of losses.
 pub(super) const TELLING_SEGMENTS: u64 = 2_000;
 
-/// Sums of sends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SendTotals {
     sockets: u64,

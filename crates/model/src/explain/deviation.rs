@@ -31,26 +31,20 @@ impl SiteParts {
     pub(super) const LAYOUT: SiteParts = SiteParts(1 << 7);
     /// Which shards are read.
     pub(super) const LOCALITY: SiteParts = SiteParts(1 << 8);
-    /// Client machines.
     pub(super) const CLIENTS: SiteParts = SiteParts(1 << 9);
     /// One node that differs from the others.
     pub(super) const NODE: SiteParts = SiteParts(1 << 10);
-    /// Links between racks.
     pub(super) const FABRIC: SiteParts = SiteParts(1 << 11);
     /// Drives of all nodes.
     pub(super) const DRIVES: SiteParts = SiteParts(1 << 12);
     /// Processors, and what they compute.
     pub(super) const CPU: SiteParts = SiteParts(1 << 13);
-    /// The way in.
     pub(super) const ENTRY: SiteParts = SiteParts(1 << 14);
     /// PCIe.
     pub(super) const PCIE: SiteParts = SiteParts(1 << 15);
-    /// Memory.
     pub(super) const MEMORY: SiteParts = SiteParts(1 << 16);
-    /// Objects.
     pub(super) const OBJECTS: SiteParts = SiteParts(1 << 17);
 
-    /// Both.
     pub(super) const fn and(self, other: SiteParts) -> SiteParts {
         SiteParts(self.0 | other.0)
     }
@@ -70,11 +64,9 @@ pub(super) struct Variant {
     pub(super) id: &'static str,
     /// Which one of the row's.
     pub(super) value: String,
-    /// In words.
     pub(super) claim: String,
     /// Log odds against it, beforehand.
     pub(super) cost: f64,
-    /// What it decides.
     pub(super) parts: SiteParts,
     /// The site under it.
     pub(super) change: SiteChange,
@@ -112,7 +104,6 @@ pub(super) struct OutlierNodes {
 }
 
 impl OutlierNodes {
-    /// For people.
     pub(super) fn who(&self) -> String {
         match &self.rack {
             Some(rack) => rack.clone(),
@@ -129,28 +120,19 @@ pub enum HeldNode {
     Links {
         /// In which direction, of which plane.
         resources: &'static [Resource],
-        /// What is left.
         share: f64,
     },
     /// Uplinks of the rack that odd nodes are of carry a share of what they could, both ways.
-    Uplinks {
-        /// What is left.
-        share: f64,
-    },
+    Uplinks { share: f64 },
     /// Processors, whatever they have in reserve, do so little that of the operation that needs them most a share is
     /// left of what the rest of the node could; of the other, as much as the same time gives.
-    Processors {
-        /// What is left.
-        share: f64,
-    },
+    Processors { share: f64 },
 }
 
 /// What to do if a deviation is the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeviationRemedy {
-    /// What to change.
     pub(super) change: String,
-    /// What that risks.
     pub(super) risks: &'static str,
 }
 
@@ -237,7 +219,6 @@ impl Variant {
         }
     }
 
-    /// Its stable name.
     pub(super) fn name(&self) -> String {
         format!("{}({})", self.id, self.value)
     }
@@ -315,7 +296,6 @@ impl PlaneChoice {
         }
     }
 
-    /// For people.
     pub(super) fn in_words(self) -> String {
         if self == PlaneChoice::Every { "every plane".to_owned() } else { format!("the {} plane", self.name()) }
     }

@@ -23,7 +23,6 @@ use linerate_record::site::{NodeGroup, Site};
 
 use super::deviation::{DeviationRow, Variant};
 
-/// Every row.
 const ROWS: [DeviationRow; 17] = [
     members::variants,
     mode::variants,

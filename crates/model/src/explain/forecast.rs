@@ -23,7 +23,6 @@ const HALVINGS: u32 = 20;
 pub(super) enum OperationQuery {
     /// Nothing.
     No,
-    /// Its ceiling.
     Ceiling,
     /// What it reaches of that with so many requests in flight.
     At(u64),
@@ -32,7 +31,6 @@ pub(super) enum OperationQuery {
 /// A site under a hypothesis.
 #[derive(Clone, Debug)]
 pub(super) struct HypotheticalSite<'a> {
-    /// With its deviations.
     pub(super) site: Site,
     /// How objects are cut there.
     pub(super) geometries: Geometries,
@@ -76,7 +74,6 @@ pub(super) struct OperationCeiling {
     pub(super) outlier_load: Option<OutlierLoad>,
     /// What nodes of each kind carry, where there are several.
     pub(super) mixed: Option<MixedLoad>,
-    /// The bottleneck.
     pub(super) bottleneck: Resource,
     /// Whose: a group's place.
     pub(super) group: Option<usize>,
@@ -95,14 +92,11 @@ impl OperationCeiling {
 /// Ceilings of the operations that are asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Forecast {
-    /// Reads.
     pub(super) get: Option<OperationCeiling>,
-    /// Writes.
     pub(super) put: Option<OperationCeiling>,
 }
 
 impl Forecast {
-    /// Reads or writes.
     pub(super) fn ceiling_for(&self, reads: bool) -> Option<&OperationCeiling> {
         if reads { self.get.as_ref() } else { self.put.as_ref() }
     }

@@ -48,7 +48,6 @@ const NO_EFFECT: f64 = 1e-6;
 pub(super) struct Candidate {
     /// Places of its deviations in the list.
     chosen: Vec<usize>,
-    /// What it predicts.
     pub(super) forecast: Forecast,
     marks: Score,
     /// Log of prior and likelihood.
@@ -76,12 +75,10 @@ pub(super) struct Search<'a> {
 }
 
 impl Candidate {
-    /// Its deviations.
     pub(super) fn variants<'a>(&self, all: &'a [Variant]) -> Vec<&'a Variant> {
         self.chosen.iter().map(|&place| &all[place]).collect()
     }
 
-    /// Its stable name.
     pub(super) fn name(&self, all: &[Variant]) -> String {
         if self.chosen.is_empty() {
             return AS_DESCRIBED.to_owned();

@@ -23,7 +23,6 @@ pub(super) struct UnknownCause {
 }
 
 impl UnknownCause {
-    /// In all.
     pub(super) fn chance(self) -> f64 {
         self.anywhere + self.as_in_cases
     }

@@ -46,7 +46,6 @@ pub(super) struct MixedLoad {
 /// How a load of several kinds of nodes is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LoadSpread {
-    /// Evenly.
     Even,
     /// As figures of all nodes show.
     Measured,

@@ -28,9 +28,7 @@ const NOTHING: f64 = 0.01;
 
 /// A surviving hypothesis, as far as readings are concerned.
 pub(super) struct Leader<'a> {
-    /// Its name.
     pub(super) id: &'a str,
-    /// Its weight.
     pub(super) weight: f64,
     /// The site under it.
     pub(super) world: &'a HypotheticalSite<'a>,

@@ -60,7 +60,6 @@ pub(super) struct OperationFigures {
     /// Of each node: its name, its figure relative to the median of its kind, and the relative standard error of that.
     /// Where `of_total` is there, that stands in place of the median.
     pub(super) nodes: Vec<(String, f64, f64)>,
-    /// The median.
     pub(super) median_bytes_per_s: f64,
     /// All of them together.
     pub(super) sum_bytes_per_s: f64,
@@ -85,7 +84,6 @@ pub(super) struct OperationFigures {
 /// What is predicted of the node that differs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OutlierShare<'a> {
-    /// Its name.
     pub(super) node: &'a str,
     /// What it gives of what the others do, where these go as fast as they can, or where each is measured by itself and
     /// nobody else's shards are on its links.

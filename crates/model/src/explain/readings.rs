@@ -8,7 +8,6 @@ use linerate_record::site::Site;
 
 use super::forecast::HypotheticalSite;
 
-/// A reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadingId {
     /// Bytes of each member of each bond.
@@ -23,7 +22,6 @@ pub(super) enum ReadingId {
     Mtu,
     /// TCP timestamps.
     Timestamps,
-    /// Tunnels.
     Encapsulation,
     /// Shards of data and parity.
     Layout,
@@ -39,7 +37,6 @@ pub(super) enum ReadingId {
     NodeSpread,
     /// What links carry in each direction.
     EachWay,
-    /// What is encrypted.
     Cryptography,
     /// What machines are made of, and objects.
     Inventory,
@@ -52,16 +49,13 @@ pub(super) struct ExpectedReading {
     pub(super) figures: Vec<f64>,
     /// The same of the other load, where nothing says which it will be.
     pub(super) instead: Vec<f64>,
-    /// For people.
     pub(super) words: String,
 }
 
 /// A site under a hypothesis while something is read: reads or writes run.
 #[derive(Clone, Debug)]
 pub(super) struct LoadedSite<'a> {
-    /// The site.
     pub(super) world: &'a HypotheticalSite<'a>,
-    /// Reads or writes.
     pub(super) reads: bool,
     /// What a node of each group gives its own clients, in bytes per second, in the site's order.
     pub(super) given: Vec<f64>,
@@ -70,7 +64,6 @@ pub(super) struct LoadedSite<'a> {
 /// A row: what is read, the file, counter or command, and what it shows.
 pub(super) struct DiagnosticReading {
     id: ReadingId,
-    /// What is read.
     pub(super) what: &'static str,
     /// The file, counter or command.
     pub(super) how: &'static str,
@@ -80,7 +73,6 @@ pub(super) struct DiagnosticReading {
     pub(super) expected: fn(&Site, &LoadedSite) -> Option<ExpectedReading>,
 }
 
-/// What links carry.
 const BYTES: &[ReadMeasure] = &[ReadMeasure::LinkSent, ReadMeasure::LinkReceived];
 
 /// What was read already, so that nobody is to be told to read it next.
@@ -238,7 +230,6 @@ impl LoadedSite<'_> {
 }
 
 impl ExpectedReading {
-    /// What figures tell.
     fn figures(figures: Vec<f64>, words: String) -> ExpectedReading {
         ExpectedReading { figures, instead: Vec::new(), words }
     }

@@ -181,7 +181,6 @@ impl Gains {
         found
     }
 
-    /// In one sentence.
     fn in_words(&self, condition: Option<&str>) -> String {
         if !self.is_known {
             return "unknown: it explains none of the totals that it changes".to_owned();

@@ -47,7 +47,6 @@ pub(super) struct ObservedFigures {
     pub(super) product: Product,
 }
 
-/// A hypothesis' marks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Score {
     /// Log of its likelihood.
@@ -154,7 +153,6 @@ impl ObservedFigures {
     }
 }
 
-/// Marks a hypothesis.
 pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> Score {
     let mut marks =
         Score { ln_likelihood: 0.0, refuted: false, accounts: false, lacks: 0.0, nearest: [None; 2], most: [None; 2] };

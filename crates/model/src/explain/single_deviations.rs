@@ -28,9 +28,7 @@ pub struct Single {
     pub hold: Option<HeldNode>,
     /// What processors of all nodes do of what the model takes.
     pub cpu_share: f64,
-    /// GET.
     pub get: Predicted,
-    /// PUT.
     pub put: Predicted,
 }
 

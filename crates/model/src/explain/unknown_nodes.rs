@@ -39,7 +39,6 @@ fn node_of(what: &Quantity) -> Option<&str> {
 
 /// Names that can be of no node of the site.
 pub(super) struct UnknownNodes<'a> {
-    /// All of them.
     pub(super) names: BTreeSet<&'a str>,
     /// The first of them, each with those that it may stand for.
     pub(super) reported: Vec<String>,

@@ -18,7 +18,6 @@ const SHOWN: usize = 8;
 const LEAST_PARITY: u32 = 1;
 /// Profiles of erasure-coded pools that Ceph's documentation and operators use: k, m.
 const CEPH_PROFILES: [(u32, u32); 7] = [(2, 1), (2, 2), (4, 2), (6, 3), (8, 3), (8, 4), (10, 4)];
-/// Numbers of copies.
 const COPIES: [u32; 3] = [2, 3, 5];
 
 /// Layouts that could be chosen, the best first; the chosen one is always among them.

@@ -14,7 +14,6 @@ use super::{Geometry, GeometryKind, Pool};
 pub struct Quorum {
     /// To read an object.
     pub read: u32,
-    /// To write one.
     pub write: u32,
 }
 

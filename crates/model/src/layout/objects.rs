@@ -31,15 +31,11 @@ const INDEX_COPIES: f64 = 3.0;
 /// What one kind of request costs, per byte of the object.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Footprint {
-    /// From the client.
     pub request_bytes: f64,
-    /// To the client.
     pub response_bytes: f64,
     /// Among nodes, where no shard lies on the node that serves: read for GET, written for PUT.
     pub moved_bytes: f64,
-    /// Read from drives.
     pub drive_read_bytes: f64,
-    /// Written to drives.
     pub drive_write_bytes: f64,
     /// Accesses to drives for reading.
     pub drive_read_ops: f64,
@@ -75,7 +71,6 @@ pub(crate) fn stored_bytes(engine: &Engine, geometry: &Geometry, object_bytes: u
 /// One shard or copy of an object on its drive, with metadata.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StoredShard {
-    /// What it takes.
     pub(crate) bytes: f64,
     /// Accesses for reading it by itself, one after the other.
     pub(crate) reads: f64,

@@ -22,7 +22,6 @@ pub(super) struct RebuildShare {
 /// A node or a drive of one kind of nodes is lost.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Loss {
-    /// What it held.
     pub(super) bytes: f64,
     /// The drives of its node.
     pub(super) drives: u32,

@@ -13,7 +13,6 @@ pub struct Need {
     pub get_bytes_per_s: Option<f64>,
     /// PUT, all clients together.
     pub put_bytes_per_s: Option<f64>,
-    /// Usable capacity.
     pub usable_bytes: Option<u64>,
 }
 

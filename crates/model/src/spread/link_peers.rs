@@ -31,7 +31,6 @@ pub(crate) fn clients_of_node(site: &Site) -> Peers {
     peers(clients.count.min(clients.count.saturating_mul(clients.connections).max(1)), by_router(site))
 }
 
-/// The other nodes.
 pub(crate) fn nodes_of_node(site: &Site) -> Peers {
     peers(site.nodes().saturating_sub(1), by_router(site) && site.groups.iter().any(|group| group.racks > 1))
 }
@@ -91,7 +90,6 @@ pub(crate) fn of_spines(site: &Site) -> Placement {
 pub(crate) struct MemberReach {
     /// Members that are reached at the most.
     pub(crate) members: u32,
-    /// Members.
     pub(crate) of: u32,
     /// Whether it is one, and the same for any other peer too.
     pub(crate) is_fixed: bool,

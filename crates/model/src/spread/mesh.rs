@@ -7,7 +7,6 @@ use crate::spread::{Shares, quantiles};
 /// Nodes at one end of all flows, alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshSide {
-    /// How many.
     pub nodes: u32,
     /// Members of each node's bundle.
     pub members: u32,
@@ -33,9 +32,7 @@ impl MeshSide {
 /// Flows and their ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mesh {
-    /// Who sends.
     pub from: MeshSide,
-    /// Who receives.
     pub to: MeshSide,
     /// Flows at once. Senders have them in turn; to whom each goes is random.
     pub flows: u32,

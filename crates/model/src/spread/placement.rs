@@ -37,7 +37,6 @@ pub struct Peers {
 /// How members are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MemberSelection {
-    /// One takes everything.
     One,
     /// Packets take turns: all members evenly, whatever the flows.
     Turns,
@@ -54,7 +53,6 @@ pub enum MemberSelection {
 /// What a transmit hash is fed with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hashing {
-    /// The policy.
     pub policy: TransmitHash,
     /// The kernel; a current one where it is not known.
     pub kernel: Option<Kernel>,
@@ -62,14 +60,12 @@ pub struct Hashing {
     pub encapsulation: Encapsulation,
     /// Version of IP that connections use.
     pub ip: IpVersion,
-    /// The other ends.
     pub peers: Peers,
 }
 
 /// How members are chosen, and why so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
-    /// How.
     pub choosing: MemberSelection,
     /// Why, in one sentence without a full stop.
     pub why: &'static str,
@@ -271,7 +267,6 @@ impl Placing {
         Self { choosing, members, next: 0, taken: Vec::new(), node: None, packets: Vec::new() }
     }
 
-    /// Forgets all flows.
     pub(super) fn begin(&mut self, rng: &mut SeededRng) {
         self.next = 0;
         self.taken.clear();

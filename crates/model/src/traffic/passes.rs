@@ -9,7 +9,6 @@ use super::{NodeShare, NodeTraffic, Question};
 pub struct Passes {
     /// Received by the kernel's TCP and copied to a program.
     pub received: f64,
-    /// Sent.
     pub sent: f64,
     /// Forwarded to another node without reaching a program.
     pub forwarded: f64,

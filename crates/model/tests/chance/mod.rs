@@ -16,7 +16,6 @@ impl Chance {
         (self.0.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Between two numbers.
     pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.uniform()
     }

@@ -17,14 +17,12 @@ use crate::series_table::{MetricExporter, SeriesNeed};
 pub struct KnownMachine {
     /// As its series are to have it.
     pub name: String,
-    /// Other names.
     pub names: Vec<String>,
 }
 
 /// Readings of pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageReadings {
-    /// Every series.
     pub series: Vec<ReadSeries>,
     /// What no page had.
     pub absent: Vec<AbsentReading>,

@@ -43,7 +43,6 @@ type Key = (usize, String, String, String);
 /// What looks at one page gave.
 #[derive(Clone, Debug, Default)]
 pub struct PageLooks {
-    /// Where it is.
     pub url: String,
     /// The node that its URL was made for.
     pub node: Option<String>,
@@ -97,7 +96,6 @@ impl PageLooks {
         PageLooks { url, node: target.node.clone(), host, ..PageLooks::default() }
     }
 
-    /// Its series.
     pub fn series(&self) -> impl Iterator<Item = PageSeries> + '_ {
         self.series.iter().filter_map(|((row, machine, labels, gateway), values)| {
             let measure = rows().nth(*row)?.of;

@@ -19,13 +19,11 @@ use crate::rollout::NodeChanges;
 pub struct Experiment {
     /// [`EXPERIMENT_SCHEMA`](super::EXPERIMENT_SCHEMA) of the writer.
     pub schema: u32,
-    /// Its name.
     pub id: String,
     /// Version of linerate that wrote it.
     pub linerate_version: String,
     /// When it began, in milliseconds since the Unix epoch.
     pub started_unix_ms: u64,
-    /// Arms, blocks, looks.
     pub design: Design,
     /// What the baseline's cells load.
     pub load: BaselineLoad,

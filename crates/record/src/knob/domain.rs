@@ -5,16 +5,12 @@ use std::fmt;
 /// The values that a knob takes. What only one kernel, driver or machine takes of them, that one knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
-    /// One whole number.
     Number {
-        /// The least.
         least: i128,
-        /// The most.
         most: i128,
     },
     /// Several whole numbers, the least first: what the kernel takes in another order, it does not keep to.
     Rising {
-        /// How many.
         count: usize,
         /// The least that each may be.
         least: i128,
@@ -25,11 +21,8 @@ pub enum Domain {
     Words(&'static [&'static str]),
     /// One of these words, or a whole number.
     WordsOrNumber {
-        /// The words.
         words: &'static [&'static str],
-        /// The least number.
         least: i128,
-        /// The greatest number.
         most: i128,
     },
     /// Processors as the bits of a mask, in hexadecimal groups of 32.
@@ -49,7 +42,6 @@ pub const fn number(least: i128, most: i128) -> Domain {
     Domain::Number { least, most }
 }
 
-/// Off or on.
 pub const SWITCH: Domain = number(0, 1);
 
 impl fmt::Display for Domain {

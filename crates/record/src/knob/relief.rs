@@ -9,7 +9,6 @@ pub enum RelievedResource {
     Drives,
     /// What receives packets: rings, backlogs and buffers that drop them.
     Receiving,
-    /// What accepts connections.
     Accepting,
     /// Connections that are tracked.
     Connections,
@@ -23,17 +22,12 @@ pub enum RelievedResource {
     Processes,
     /// What sends packets.
     Sending,
-    /// Processor time.
     Processors,
-    /// Memory.
     Memory,
-    /// Latency alone.
     Latency,
     /// Memory of single sockets.
     Sockets,
-    /// Components of Kubernetes.
     Kubernetes,
-    /// Queries of names.
     Dns,
     /// Nothing that limits throughput.
     Nothing,

@@ -50,7 +50,6 @@ pub trait Choice: Copy + 'static {
     /// All of them, in the order in which they are offered.
     const ALL: &'static [Self];
 
-    /// Its word.
     fn name(self) -> &'static str;
 
     /// The value of a word.
@@ -104,7 +103,6 @@ choice! {
 choice! {
     /// Which host gets the next request.
     HostSelect {
-        /// Each in turn.
         RoundRobin = "round-robin",
         /// The one with the fewest requests in flight from the same thread.
         LeastOutstanding = "least-outstanding",
@@ -114,7 +112,6 @@ choice! {
 choice! {
     /// How the requests of an open loop are spaced.
     Spacing {
-        /// Evenly.
         Constant = "constant",
         /// At random, each independent of the others: a Poisson process.
         Poisson = "poisson",

@@ -45,7 +45,6 @@ pub enum Levels {
         spacing: Spacing,
         /// The highest rate that it tries, in requests per second.
         highest_per_s: f64,
-        /// The bounds.
         slo: Slo,
     },
 }

@@ -55,7 +55,6 @@ macro_rules! patch {
                 $patch { $($part: $of_part::whole($part),)* $($field: Some($field.clone()),)+ }
             }
 
-            /// Sets its fields.
             fn put_into(self, of: &mut $of) {
                 $(self.$part.put_into(&mut of.$part);)*
                 $(self.$field.into_iter().for_each(|value| of.$field = value);)+

@@ -30,13 +30,10 @@ pub struct Sizes {
 /// What sizes are drawn by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizeDistribution {
-    /// All alike.
     Fixed(u64),
     /// Evenly between two, both included.
     Uniform {
-        /// The smallest.
         min: u64,
-        /// The largest.
         max: u64,
     },
     /// Sizes whose logarithms are normal, cut at 1 byte and [`PUT_BYTES_MAX`].
@@ -205,7 +202,6 @@ impl Sizes {
         }
     }
 
-    /// The mean size.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match &self.distribution {

@@ -19,7 +19,6 @@ const MIXED: &str = "mixed";
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Workload {
-    /// One only.
     Single(Op),
     /// Drawn at random by weight, in the order of [`Op::ALL`].
     Mixed([u32; Op::COUNT]),
@@ -65,7 +64,6 @@ impl Workload {
         }
     }
 
-    /// Its operations.
     pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
         Op::ALL.into_iter().filter(|&op| self.has(op))
     }

@@ -10,11 +10,8 @@ pub const NET_MEMBERS_MAX: usize = 64;
 /// What one member of a bond carried while a visit counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetMember {
-    /// The bond.
     pub bond: String,
-    /// The member.
     pub name: String,
-    /// Whether it sends.
     pub state: NetMemberState,
     /// Bytes that it sent, with headers.
     pub sent_bytes: u64,
@@ -39,7 +36,6 @@ pub enum NetMemberState {
 /// By which members of its bond the streams of a pair were to leave, as the sender knew before they began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetPredictedMembers {
-    /// The bond.
     pub bond: String,
     /// Such as `802.3ad` or `active-backup`.
     pub mode: String,

@@ -31,7 +31,6 @@ pub enum NetGso {
     Off,
     /// From a rate on at which a burst of them takes no longer than a queue notices.
     Auto,
-    /// At any rate.
     On,
 }
 

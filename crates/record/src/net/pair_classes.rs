@@ -77,7 +77,6 @@ impl NetClass {
 pub struct NetClassError(pub String);
 
 impl NetSpace {
-    /// Its word.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -94,7 +93,6 @@ impl NetSpace {
 }
 
 impl NetRoute {
-    /// Its word.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -104,7 +102,6 @@ impl NetRoute {
         }
     }
 
-    /// All of them.
     pub const ALL: [NetRoute; 3] = [NetRoute::Direct, NetRoute::Service, NetRoute::Second];
 
     /// Whether flows go to the receiver's own address, as in folders that know no other way.

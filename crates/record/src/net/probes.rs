@@ -42,7 +42,6 @@ pub struct NetProbed {
 pub struct NetIcmpReply {
     /// The MTU of what comes next.
     pub mtu_bytes: u32,
-    /// Who said it.
     pub by: IpAddr,
 }
 
@@ -51,7 +50,6 @@ pub struct NetIcmpReply {
 pub struct NetProbeSize {
     /// How long its packets are.
     pub bytes: u32,
-    /// Sent.
     pub sent: u32,
     /// Received, as the receiver says, each once.
     pub received: u32,

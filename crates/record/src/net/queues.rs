@@ -10,7 +10,6 @@ pub const NET_QUEUES_MAX: usize = 64;
 /// The queue of an interface, as `tc -s qdisc` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetQueue {
-    /// The interface.
     pub interface: String,
     /// What `tc` calls the queue: `fq`, `tbf`.
     pub discipline: String,

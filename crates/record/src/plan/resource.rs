@@ -28,7 +28,6 @@ pub enum Resource {
     EntryNode,
     /// Drives, in bytes.
     DriveBandwidth,
-    /// Drives, in operations.
     DriveOperations,
     /// PCIe of a NIC.
     PcieNic,

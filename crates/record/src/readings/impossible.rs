@@ -16,7 +16,6 @@ pub fn is_reading(value: f64) -> bool {
 pub struct ImpossibleValues(BTreeMap<ReadMeasure, (u64, BTreeSet<String>)>);
 
 impl ImpossibleValues {
-    /// Counts one.
     pub fn add(&mut self, of: ReadMeasure, machine: &str) {
         let (count, machines) = self.0.entry(of).or_default();
         *count += 1;

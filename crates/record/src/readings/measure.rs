@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{bits_per_s, bytes_per_s_iec, count, duration_ns, percent};
 
-/// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadMeasure {
@@ -88,7 +87,6 @@ impl ReadMeasure {
     /// What every machine has whenever it is read at all, as long as anything is read of it.
     pub const ALWAYS: [ReadMeasure; 3] = [ReadMeasure::LinkReceived, ReadMeasure::LinkSent, ReadMeasure::CoresBusy];
 
-    /// All of them.
     pub const ALL: [ReadMeasure; 37] = [
         ReadMeasure::LinkReceived,
         ReadMeasure::LinkSent,

@@ -24,11 +24,9 @@ pub struct SocketRead {
     pub remotes: Vec<SocketRemote>,
 }
 
-/// Whose connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SocketGroup {
-    /// Clients'.
     Client,
     /// Another node's of the same cluster, to this one.
     FromPeer,
@@ -41,7 +39,6 @@ pub enum SocketGroup {
 /// Sockets that lead to one address, in one direction of who connected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SocketRemote {
-    /// The address.
     pub address: IpAddr,
     /// Whose connections these are.
     pub group: SocketGroup,
@@ -90,7 +87,6 @@ pub const PORTS_MAX: usize = 64;
 pub struct SocketsSeen {
     /// Between the first look and the last, in milliseconds.
     pub over_ms: u64,
-    /// Looks.
     pub looks: u32,
     /// The longest time between two looks, in milliseconds.
     pub interval_ms: u64,
@@ -119,7 +115,6 @@ pub struct SocketsSeen {
 /// Ports from one to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PortRange {
-    /// The first.
     pub first: u16,
     /// The last, not below the first.
     pub last: u16,
@@ -141,7 +136,6 @@ pub enum OpenedBy {
 pub struct RemoteSums {
     /// The address; IPv4 also where the socket is one of IPv6.
     pub address: IpAddr,
-    /// Which side connected.
     pub opened_by: OpenedBy,
     /// Sockets that were seen.
     pub sockets: u32,

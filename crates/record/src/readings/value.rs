@@ -7,7 +7,6 @@ use super::ReadMeasure;
 /// What one look at a machine gives of one part of it. A rate is over the time since the look before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadValue {
-    /// What is read.
     pub of: ReadMeasure,
     /// Of which part of the machine: an interface, a drive, a program; empty where it is of the machine as a whole.
     pub part: String,

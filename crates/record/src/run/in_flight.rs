@@ -20,7 +20,6 @@ pub struct InFlightRow {
     pub client: u32,
     /// Index into [`super::Target::hosts`].
     pub host: u32,
-    /// Operation.
     pub op: Op,
     /// Requests that failed for good.
     #[serde(default, skip_serializing_if = "crate::is_default")]

@@ -160,9 +160,7 @@ impl OpenInterval<Latencies> {
 pub struct IntervalRow<H = EncodedHistogram> {
     /// Index into [`super::Target::hosts`].
     pub host: u32,
-    /// Operation.
     pub op: Op,
-    /// Requests that succeeded.
     pub requests: u64,
     /// Body bytes of requests that succeeded, counted when the request ended.
     pub bytes: u64,

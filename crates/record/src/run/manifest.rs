@@ -76,7 +76,6 @@ impl Manifest {
 pub struct Client {
     /// What it is called: [`LOCAL`] where there is one.
     pub name: String,
-    /// The machine.
     pub machine: Machine,
     /// Event-loop threads of it; 0 where that is not known.
     pub threads: u32,

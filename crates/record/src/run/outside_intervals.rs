@@ -8,7 +8,6 @@ use super::{IntervalRow, Op};
 /// Requests of one operation that are in no interval. Of multipart uploads, calls: an interval counts the whole upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideRow {
-    /// Operation.
     pub op: Op,
     /// Requests that were answered and succeeded.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -51,7 +50,6 @@ impl OutsideRow {
         *self == OutsideRow::none(self.op)
     }
 
-    /// All counts.
     #[must_use]
     pub const fn counts(&self) -> [u64; 6] {
         let OutsideRow { op: _, answered, bytes, failed, dropped, dropped_bytes, unsent } = *self;

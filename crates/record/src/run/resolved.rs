@@ -36,7 +36,6 @@ pub struct Resolved {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DefaultSearchLimits {
-    /// For the knee.
     Concurrency {
         /// Least concurrency that may be tried.
         lowest: u32,

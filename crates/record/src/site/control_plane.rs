@@ -15,7 +15,6 @@ pub struct ControlPlane {
     pub bind_port: u32,
     /// The port on 127.0.0.1 at which every machine reaches an API server.
     pub port: u32,
-    /// Addresses of services.
     pub service_cidr: Prefix,
     /// The longest round trip among members of etcd in nanoseconds; absent where none is stated.
     pub etcd_rtt_ns: Option<u64>,

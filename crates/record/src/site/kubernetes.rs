@@ -15,7 +15,6 @@ pub struct Kubernetes {
     pub hosts: Vec<Hosts>,
     /// How the API server is reached without kube-proxy; absent where none is stated.
     pub api_server: Option<String>,
-    /// Its port.
     pub api_port: u32,
     /// Addresses of pods; absent where none are stated.
     pub pod_cidr: Option<Prefix>,
@@ -141,7 +140,6 @@ fn number(text: &str, most: u32) -> Option<u32> {
 pub struct Bgp {
     /// The nodes' autonomous system.
     pub local_as: u32,
-    /// The switches'.
     pub peer_as: u32,
     /// The address of the switch, where all nodes have one; absent: the node's default gateway.
     pub peer: Option<String>,
@@ -178,7 +176,6 @@ pub struct GitFolder {
 /// Prometheus and Grafana of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Monitoring {
-    /// Their namespace.
     pub namespace: String,
     /// The label `release` by which Prometheus selects what it reads; absent where it reads all.
     pub release: Option<String>,
@@ -189,7 +186,6 @@ pub struct Monitoring {
 pub struct PodLoad {
     /// The image of linerate.
     pub image: String,
-    /// Their namespace.
     pub namespace: String,
     /// How many; absent: as many as the site has clients.
     pub clients: Option<u32>,

@@ -35,7 +35,6 @@ pub enum Unit {
     /// A share of 1.
     #[serde(rename = "share")]
     Share,
-    /// Things.
     #[serde(rename = "1")]
     Count,
 }

@@ -28,7 +28,6 @@ const TABLES_FULL: &str = "0.5";
 /// Whether a session of BGP is established, by node and neighbour.
 const SESSION: &str = "cilium_bgp_control_plane_session_state";
 
-/// An alert.
 struct Alert {
     name: &'static str,
     expr: String,

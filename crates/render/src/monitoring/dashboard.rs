@@ -116,7 +116,6 @@ impl Panel {
     }
 }
 
-/// A constant line.
 fn plan(ceiling: f64, name: &str) -> (String, String) {
     (format!("vector({})", number(ceiling)), format!("{PLAN}{name}"))
 }

@@ -9,7 +9,6 @@ use crate::deployment::Deployment;
 use crate::engine::EACH_POD;
 use crate::yaml::{CommentedEntry, Tree, list, map, set};
 
-/// The operator's group.
 const GROUP: &str = "monitoring.coreos.com/v1";
 
 /// The namespace of Cilium.

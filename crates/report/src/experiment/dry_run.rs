@@ -49,9 +49,7 @@ pub struct PlannedArm<'e> {
 /// Rounds of long cells that tell whether an effect lasts.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedRounds {
-    /// Fewest.
     pub least: usize,
-    /// Most.
     pub most: usize,
     /// Time of a cell, with that to settle.
     pub cell_ns: f64,

@@ -9,20 +9,14 @@ use crate::terminal::clean;
 /// Where a cell stands in its experiment, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellPlace {
-    /// In a block.
     Block {
-        /// Its number.
         number: u32,
-        /// Most blocks.
         most: u32,
     },
     /// In a round of long cells, after the blocks.
     Round {
-        /// Its number.
         number: usize,
-        /// Fewest rounds.
         least: usize,
-        /// Most rounds.
         most: usize,
     },
 }

@@ -8,7 +8,6 @@ use crate::colour::Colour;
 use crate::phrases::{self, hypotheses, site_and_plan};
 use crate::terminal::{TextStyle, hanging_in};
 
-/// Lines that answer.
 const LINES: usize = 10;
 /// Kinds of hypotheses in a line each: the first, and what is likeliest beside it. The others are counted.
 const KINDS_SHOWN: usize = 2;
@@ -24,19 +23,15 @@ const LEAD: usize = 12;
 enum Rank {
     /// What the description does not allow.
     Refuted,
-    /// The first hypothesis.
     First,
     /// What came of it, and where the rest is.
     Answer,
     /// What may be instead.
     Rival,
-    /// What was measured.
     Measured,
     /// What a run or nodes show by themselves.
     Remark,
-    /// What to read.
     Next,
-    /// What to change.
     Remedy,
 }
 

@@ -14,7 +14,6 @@ const BARS_MAX: usize = 10;
 /// ceiling, or a line.
 const BEYOND: f64 = 3.0;
 
-/// A ceiling.
 pub(super) struct Bar {
     pub(super) name: String,
     pub(super) limit_bytes_per_s: f64,

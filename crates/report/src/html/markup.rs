@@ -104,7 +104,6 @@ impl PointCells {
         self
     }
 
-    /// The row.
     pub(super) fn into_row(self) -> String {
         format!("<tr{}>{}\n", if self.opens_series { " class=\"new\"" } else { "" }, self.html)
     }

@@ -176,7 +176,6 @@ impl HtmlRow {
         self
     }
 
-    /// The whole row.
     pub(super) fn whole(self) -> String {
         format!("<tr>{}\n", self.html)
     }

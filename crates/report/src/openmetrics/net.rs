@@ -58,7 +58,6 @@ const OF_DATAGRAMS: &[PairGauge] = &[
     }),
 ];
 
-/// Of paths.
 const OF_PATHS: &[PairGauge] = &[
     gauge("path_carried", "bytes", "The largest packet that came, headers included.", |pair| {
         pair.path.as_ref().and_then(|path| path.carried_bytes).map(f64::from)

@@ -39,7 +39,6 @@ pub(crate) fn sent(of: &NetLeaves) -> String {
     of.members.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What that says.
 pub(crate) fn leaves_said(of: &NetLeaves) -> String {
     let mut said: Vec<String> = of.why.map(|why| why.says().to_owned()).into_iter().collect();
     if of.alone_streams > 0 {
@@ -57,7 +56,6 @@ pub(crate) fn leaves_said(of: &NetLeaves) -> String {
     said.join("; ")
 }
 
-/// What members received.
 pub(crate) fn received(of: &NetArrives) -> String {
     let one = |member: &NetMemberReceives| {
         format!("{} {} of bytes, {}", member.name, percent(member.carried_share), streams(member.streams))
@@ -69,7 +67,6 @@ fn streams(count: u32) -> String {
     plural(u64::from(count), "stream")
 }
 
-/// What that says.
 pub(crate) fn arrives_said(of: &NetArrives) -> String {
     let most = of.members.iter().map(|member| member.streams).max().unwrap_or(0);
     let on_one = format!("{most} of {} on one member", streams(of.streams));

@@ -6,27 +6,13 @@ use super::counted;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// No watch rolls it back.
-    Unwatched {
-        /// Its name.
-        id: String,
-    },
+    Unwatched { id: String },
     /// It was rolled back, and some of its settings are not restored.
-    NotRestored {
-        /// Its name.
-        id: String,
-        /// How many settings.
-        left: u32,
-    },
+    NotRestored { id: String, left: u32 },
     /// It was confirmed, and began to be rolled back.
-    KeptInPart {
-        /// Its name.
-        id: String,
-    },
+    KeptInPart { id: String },
     /// Its journal is not where it was.
-    JournalLost {
-        /// Its name.
-        id: String,
-    },
+    JournalLost { id: String },
 }
 
 /// What is wrong with applications of changes, in a line.

@@ -11,7 +11,6 @@ pub enum RolloutAction {
     LookAgain(u32),
     /// Have it make its changes, which it takes back by itself after so many milliseconds.
     Apply {
-        /// Which node.
         node: u32,
         /// Milliseconds from when it is told to.
         within_ms: u64,
@@ -20,7 +19,6 @@ pub enum RolloutAction {
     Check(u32),
     /// Have it put that off, to so many milliseconds from when it is told to.
     Extend {
-        /// Which node.
         node: u32,
         /// Milliseconds.
         within_ms: u64,

@@ -25,7 +25,6 @@ pub(crate) struct Node {
     pub(crate) journal: Option<Journal>,
     /// Stands still: nothing of it runs.
     frozen: Span,
-    /// Cannot be reached.
     cut: Span,
     /// Its journal cannot be written.
     full: Span,
@@ -78,7 +77,6 @@ enum Due {
     Reported { node: usize, heard: Heard },
 }
 
-/// All of it.
 pub(crate) struct World {
     pub(crate) now_ms: u64,
     pub(crate) nodes: Vec<Node>,

@@ -76,7 +76,6 @@ pub(crate) fn advised_among(id: &str, snapshot: &Snapshot, now: &str, choices: &
     advised(id, &snapshot)
 }
 
-/// An advised number.
 pub(crate) fn number(advised: Option<String>) -> u64 {
     advised.expect("advice").parse().expect("a number")
 }

@@ -42,7 +42,6 @@ const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1D, 0x13];
 /// `rsaEncryption`, 1.2.840.113549.1.1.1.
 const RSA: &[u8] = &[0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01];
 
-/// A certificate, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Certificate<'a> {
     /// 1, 2 or 3.

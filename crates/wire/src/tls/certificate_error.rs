@@ -10,13 +10,11 @@ use super::certificate::{Certificate, RSA_BITS};
 /// Whose key one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOwner {
-    /// The server's own.
     Server,
     /// That of the issuer of its certificate.
     Issuer,
 }
 
-/// What is wrong.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum CertificateFlaw {
     /// Without the extensions in which names are.
@@ -47,12 +45,7 @@ pub(super) enum CertificateFlaw {
         RSA_BITS.start(),
         RSA_BITS.end()
     )]
-    KeySize {
-        /// Whose.
-        whose: KeyOwner,
-        /// Of its modulus.
-        bits: usize,
-    },
+    KeySize { whose: KeyOwner, bits: usize },
     /// The handshake was signed by another key than that of the certificate.
     #[error("its signing key does not belong to its certificate")]
     NotItsKey,

@@ -21,7 +21,6 @@ pub(super) enum RedundancyScheme {
     Gateways,
 }
 
-/// A drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimulatedDrive {
     /// What it does of what such a drive should do.
@@ -34,7 +33,6 @@ pub(super) struct SimulatedDrive {
     pub(super) others_write: f64,
 }
 
-/// A node.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedNode {
     /// Share of requests that come to it, against the mean.
@@ -65,7 +63,6 @@ pub(super) struct SimulatedNode {
     pub(super) memory: f64,
     /// Seconds that each of its requests takes of one thing that only one can have at a time.
     pub(super) alone_s: f64,
-    /// Its drives.
     pub(super) drives: Vec<SimulatedDrive>,
     /// The clock of what scrapes it.
     pub(super) jump: ClockJump,
@@ -86,7 +83,6 @@ pub(super) struct SharedLimit {
     pub(super) is_queue: bool,
 }
 
-/// All of it.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedCluster {
     pub(super) keeping: RedundancyScheme,
@@ -98,7 +94,6 @@ pub(super) struct SimulatedCluster {
     /// Bytes that one interface of a plane counts at the most.
     pub(super) link_bytes_per_s: f64,
     pub(super) cores: f64,
-    /// Of one drive.
     pub(super) read_bytes_per_s: f64,
     pub(super) write_bytes_per_s: f64,
     /// Drives that objects are read from, and those of parity.

@@ -27,7 +27,6 @@ pub(super) struct NodeMoment {
     pub(super) waiting: f64,
 }
 
-/// An instant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moment {
     pub(super) nodes: Vec<NodeMoment>,
@@ -42,7 +41,6 @@ struct ServedLoad {
     each: usize,
     /// Bytes a request has of each way of each node.
     ways: Vec<[f64; WAYS]>,
-    /// Core-seconds.
     cores: Vec<f64>,
     read: Vec<f64>,
     written: Vec<f64>,

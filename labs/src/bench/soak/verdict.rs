@@ -20,7 +20,6 @@ pub(super) struct PreparedObjects {
 }
 
 pub(super) struct Summary {
-    /// Markdown.
     pub(super) text: String,
     pub(super) passed: bool,
 }

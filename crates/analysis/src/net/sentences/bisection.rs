@@ -34,7 +34,6 @@ fn stated(of: &NetBisection) -> String {
     format!("; the site states {}{than}", to_one(stated))
 }
 
-/// Everything of it.
 pub(in crate::net) fn said(of: &NetBisection) -> String {
     let Some(ratio) = &of.ratio else { return format!("what racks carry is not known: {}", of.lacking) };
     let carry = format!("racks carry {:.2} of what their machines can send", ratio.ratio.mean);

@@ -6,7 +6,6 @@ use linerate_record::units::percent;
 use super::super::view::{NetAgainst, NetCosts, NetRatio, NetRatioVerdict};
 use super::plural;
 
-/// Everything of it.
 pub(in crate::net) fn against(of: &NetAgainst) -> String {
     let (judged, base) = (of.requested.class.said(), of.requested.base.said());
     let Some(ratio) = &of.ratio else {

@@ -54,7 +54,6 @@ pub(super) fn unfinished(view: &NetView) -> Option<String> {
     ))
 }
 
-/// All claims.
 pub(super) fn findings(view: &NetView) -> Vec<NetFinding> {
     let all = probed(view);
     let mut found = black_holes(view, &all);
@@ -115,7 +114,6 @@ fn places(hit: &BTreeSet<(u32, u32)>, known: &BTreeSet<(u32, u32)>) -> Places {
     Places { are_all: false, nodes, pairs }
 }
 
-/// Senders with receivers.
 fn ends(of: &[Probed<'_>]) -> BTreeSet<(u32, u32)> {
     of.iter().map(|(pair, _)| (pair.from, pair.to)).collect()
 }

@@ -13,7 +13,6 @@ const MACHINES_LEAST: usize = 2;
 /// Share of the machines of a rack that are slow from which the rack is the reason.
 const MOST: f64 = 0.75;
 
-/// A rack.
 pub(super) struct NetSlowRack<'v> {
     name: &'v str,
     machines: usize,

@@ -13,7 +13,6 @@ const PASSES: usize = 30;
 /// A pass that moves nothing by more than this is the last.
 const SETTLED: f64 = 1e-9;
 
-/// A pair.
 #[derive(Clone, Debug)]
 pub(super) struct NetCell {
     pub(super) from: usize,

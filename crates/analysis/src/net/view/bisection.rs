@@ -48,16 +48,11 @@ pub enum NetBisectionOutcome {
     Untold,
 }
 
-/// One rack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetRackFigures {
-    /// Its name.
     pub name: String,
-    /// Its machines.
     pub machines: u32,
-    /// What it sends.
     pub sends: NetRackSide,
-    /// What it receives.
     pub receives: NetRackSide,
 }
 
@@ -68,7 +63,6 @@ pub struct NetRackSide {
     /// With machines of other racks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_per_s: Option<NetInterval>,
-    /// Among its machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_per_s: Option<NetInterval>,
     /// The first by the second; its verdict counts all racks and both sides.
@@ -79,7 +73,6 @@ pub struct NetRackSide {
 /// One way in which racks were halved: a round across.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetSplitFigures {
-    /// The round.
     pub round: u32,
     /// Racks of the half that the first rack is in, by their places among `racks`.
     pub first: Vec<u32>,

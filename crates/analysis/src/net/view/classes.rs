@@ -8,18 +8,14 @@ use super::NetInterval;
 /// All pairs of one class with one number of streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetClassFigures {
-    /// The class.
     pub class: NetClass,
     /// Streams of each pair.
     pub streams: u32,
-    /// Pairs with figures.
     pub pairs: u32,
-    /// Pairs without any.
     pub failed: u32,
     /// Measurements of its pairs with figures.
     #[serde(default)]
     pub visits: u32,
-    /// Those without any.
     #[serde(default)]
     pub failed_visits: u32,
     /// Why some have none in a visit, each reason once, the first of them.
@@ -62,9 +58,7 @@ pub struct NetRatio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetRatioVerdict {
-    /// It is below.
     Less,
-    /// It is above.
     More,
     /// It may be either.
     Untold,
@@ -74,7 +68,6 @@ pub enum NetRatioVerdict {
 /// judged, the second of the one that it is held against.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetAgainst {
-    /// What was asked.
     #[serde(rename = "asked")]
     pub requested: NetClassComparison,
     /// Streams of each pair.
@@ -90,7 +83,6 @@ pub struct NetAgainst {
     pub said: String,
 }
 
-/// Two hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetAgainstPair {
     /// The host that sends.
@@ -101,7 +93,6 @@ pub struct NetAgainstPair {
     pub per_s: [f64; 2],
     /// The first by the second.
     pub ratio: NetRatio,
-    /// What it costs.
     pub costs: NetCosts,
 }
 

@@ -18,9 +18,7 @@ pub enum NetLimitedBy {
     SenderProcessor,
     /// A processor of the receiver.
     ReceiverProcessor,
-    /// The receiver's window.
     ReceiveWindow,
-    /// The send buffer.
     SendBuffer,
     /// Segments that were lost.
     Losses,
@@ -69,7 +67,6 @@ impl NetLimitedBy {
         }
     }
 
-    /// All of them.
     pub const ALL: [NetLimitedBy; 11] = [
         NetLimitedBy::Link,
         NetLimitedBy::BondMember,
@@ -88,7 +85,6 @@ impl NetLimitedBy {
 /// What limited a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetLimit {
-    /// What.
     pub by: NetLimitedBy,
     /// How sure that is.
     pub confidence: Confidence,
@@ -101,9 +97,7 @@ pub struct NetLimit {
 /// How many pairs one thing limited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetLimitCount {
-    /// What.
     pub by: NetLimitedBy,
-    /// How many pairs.
     pub pairs: u32,
     /// The readings of the median one of them.
     pub evidence: String,

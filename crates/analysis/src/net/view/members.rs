@@ -8,11 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Members of bonds at both ends of one pair with one number of streams, over its visits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetPairMembers {
-    /// Who sends.
     pub from: u32,
-    /// Who receives.
     pub to: u32,
-    /// Streams.
     pub streams: u32,
     /// By which members it left; absent where it leaves by no bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +22,6 @@ pub struct NetPairMembers {
 /// By which members of the sender's bond a pair left.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetLeaves {
-    /// The bond.
     pub bond: String,
     /// Such as `802.3ad`.
     pub mode: String,
@@ -39,7 +35,6 @@ pub struct NetLeaves {
     pub visits: u32,
     /// Visits in which members came or went, or in which the machine sent to several: they are not judged.
     pub left_out: u32,
-    /// The members.
     pub members: Vec<NetMemberSends>,
     /// Streams of visits in which all were to leave by one member, so that each that did not is seen.
     pub alone_streams: u32,
@@ -77,7 +72,6 @@ impl NetLeaves {
 /// What one member sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetMemberSends {
-    /// The member.
     pub name: String,
     /// Streams that were to leave by it.
     pub predicted_streams: u32,
@@ -93,13 +87,11 @@ pub struct NetMemberSends {
 /// On which members of the receiver's bond a pair arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetArrives {
-    /// The bond.
     pub bond: String,
     /// Visits that are judged.
     pub visits: u32,
     /// Streams of them that brought something.
     pub streams: u32,
-    /// The members.
     pub members: Vec<NetMemberReceives>,
     /// What that says of who chose the member.
     pub says: NetArrival,
@@ -112,7 +104,6 @@ pub struct NetArrives {
 /// What S3 traffic of a site gets of a bond by the model, beside what flows here got of theirs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetBondByModel {
-    /// By the model.
     pub spread: Spread,
     /// What streams of a pair got of the members of the bond by which they left (arrived, where the spread is of what
     /// comes in), with headers and the number of streams that is compared: the median pair. Absent where no speed is
@@ -125,7 +116,6 @@ pub struct NetBondByModel {
 /// What one member received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetMemberReceives {
-    /// The member.
     pub name: String,
     /// Streams that arrived on it, as bytes tell.
     pub streams: u32,
@@ -154,7 +144,6 @@ pub enum NetArrival {
 }
 
 impl NetArrival {
-    /// All of them.
     pub const ALL: [NetArrival; 5] =
         [NetArrival::OneMember, NetArrival::AsSent, NetArrival::Uneven, NetArrival::Spread, NetArrival::Untold];
 

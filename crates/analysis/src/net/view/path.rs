@@ -43,7 +43,6 @@ pub struct NetPathFigures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetPathVerdict {
-    /// All of it.
     Whole,
     /// Less, and the sender's kernel knows: by ICMP, or by its routes.
     Known,
@@ -84,7 +83,6 @@ impl NetPathVerdict {
         }
     }
 
-    /// All of them.
     pub const ALL: [NetPathVerdict; 6] = [
         NetPathVerdict::Whole,
         NetPathVerdict::Known,

@@ -54,7 +54,6 @@ pub(super) struct TcpSocket {
     pub(super) info_bytes: usize,
 }
 
-/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DumpMessage<'b> {
     Socket(TcpSocket),
@@ -67,7 +66,6 @@ pub(super) enum DumpMessage<'b> {
 /// A message of one datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message<'b> {
-    /// Of which request.
     pub(super) sequence: u32,
     /// Whether what is told changed meanwhile.
     pub(super) is_interrupted: bool,

@@ -98,7 +98,6 @@ impl SocketTotals {
         }
     }
 
-    /// A look begins.
     pub(super) fn begin_look(&mut self, now_ms: u64) {
         let before_ms = self.first_ms.map_or(now_ms, |_| self.now_ms);
         self.first_ms = self.first_ms.or(Some(now_ms));

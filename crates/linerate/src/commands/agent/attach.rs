@@ -44,7 +44,6 @@ pub(super) fn run(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Which side ended.
 enum ClosedSide {
     Input,
     Agent,

@@ -48,7 +48,6 @@ const DEADLINE_POLL_INTERVAL: Duration = Duration::from_millis(500);
 enum Task {
     /// A coordinator came first, to the agent of the machine where this is one of its pods.
     Serve(Arc<AgentSession>, (SessionInput, SessionOutput), Option<UnixStream>),
-    /// A signal.
     End,
 }
 

@@ -48,7 +48,6 @@ pub(super) enum LoadEvent {
     Ended(Result<DrivenEnd, String>),
 }
 
-/// Whom to load.
 pub(super) struct LoadTarget {
     order: LoadOrder,
     session: Session,

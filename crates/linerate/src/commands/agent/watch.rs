@@ -28,7 +28,6 @@ impl AgentWatch {
     }
 }
 
-/// Begins to watch.
 pub(super) fn begin(order: WatchOrder, clock: AgentClock, event_sender: Sender<AgentEvent>) -> AgentWatch {
     let (end, ended) = channel();
     thread::spawn(move || watch(&order, clock, &ended, &event_sender));

@@ -51,7 +51,6 @@ const LAST_REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many clients that could not be reached are named.
 const LISTED_CLIENTS_MAX: usize = 10;
 
-/// One client.
 struct BenchClient {
     name: String,
     machine: Machine,
@@ -117,7 +116,6 @@ impl ClientOutcome {
 
 /// A point as it goes out.
 pub(super) struct PointToDrive<'d> {
-    /// Who drives it.
     pub(super) drivers: &'d [usize],
     /// Failed requests from which it ends.
     pub(super) error_limit: Option<ErrorLimit>,

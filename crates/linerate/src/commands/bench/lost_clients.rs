@@ -13,7 +13,6 @@ use crate::terminal::failure::{Failure, code};
 
 /// A client of which nothing more is heard.
 pub(super) struct LostClientEntry {
-    /// Its number.
     pub(super) client: usize,
     pub(super) loss: LostAgent,
     /// In which point, where it drove one.

@@ -19,9 +19,7 @@ use crate::files::{run_folder, site_prediction};
 use crate::run::{metrics, source_addresses};
 use crate::terminal::failure::Failure;
 
-/// What was found.
 pub(crate) struct Prerequisites {
-    /// The run's name.
     pub(super) id: String,
     pub(super) folder: PathBuf,
     /// Whom to believe; `None` without TLS, and of a target of linerate's own, which says so itself.

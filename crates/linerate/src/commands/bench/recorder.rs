@@ -28,7 +28,6 @@ use crate::terminal::progress::Progress;
 /// What the folder has of a point's end.
 pub(super) struct PointEnding {
     pub(super) ended: StopReason,
-    /// Connections made.
     pub(super) connections: u64,
     /// Requests that are in no interval.
     pub(super) alongside: Vec<OutsideRow>,

@@ -141,7 +141,6 @@ fn read_description(flags: &BenchFlags) -> Result<Load, Failure> {
     if wrong.is_empty() { Ok(load) } else { Err(Failure::from_errors(wrong)) }
 }
 
-/// Reads a description.
 fn parse_description(text: &[u8]) -> Result<Load, Failure> {
     let load: Load = serde_json::from_slice(text)
         .map_err(|error| Failure::usage(format!("invalid description of a load on standard input: {error}")))?;

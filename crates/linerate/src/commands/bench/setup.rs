@@ -467,7 +467,6 @@ impl<'a> PreparedRun<'a> {
         scheduled.map(|(per_s, spacing)| Arrivals { per_s, spacing, point, client: (0, 1) })
     }
 
-    /// Writes the manifest.
     pub(crate) fn begin_folder(&self) -> Result<(RunFolder, Manifest), Failure> {
         run_folder::create_folder(&self.folder)?;
         let (machine, unreadable) = linerate_host::machine(&Root::live());

@@ -54,7 +54,6 @@ pub(super) struct ArmTargets {
     pub(super) per_arm: Vec<ArmTarget>,
     /// The embedded target, where no host is named, and its keys. Ends with the value.
     pub(super) embedded: Option<(TargetProcess, Credentials)>,
-    /// In words.
     pub(super) target: String,
 }
 
@@ -80,7 +79,6 @@ impl ArmTargets {
 /// Who named the hosts of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostSource {
-    /// The user, now.
     Flags,
     /// A folder: no name of it is looked up without consent.
     Folder,

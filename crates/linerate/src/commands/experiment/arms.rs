@@ -29,7 +29,6 @@ pub(super) struct ArmPlan {
 /// The arms asked for, and what must be said of them.
 #[derive(Debug, Default)]
 pub(super) struct ArmList {
-    /// The baseline first.
     pub(super) arms: Vec<ArmPlan>,
     pub(super) notes: Vec<String>,
     /// Arms that are left out already.

@@ -74,7 +74,6 @@ fn plan_experiment(flags: &ExperimentRunFlags, read: BenchParser) -> Result<Expe
     }
 }
 
-/// Begins an experiment.
 pub(super) fn start_experiment(flags: &ExperimentRunFlags, read: BenchParser) -> Result<ExitCode, Failure> {
     let ExperimentPlan { mut arm_list, mut design, fleet } = plan_experiment(flags, read)?;
     let mut loads = describe_arms(flags, &arm_list.arms, read)?;

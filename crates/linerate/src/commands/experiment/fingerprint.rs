@@ -13,7 +13,6 @@ use linerate_settings::knobs::KNOBS;
 
 use crate::run::catalogue;
 
-/// Where to look.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FingerprintScope {
     /// The target's process, where it is on this machine.
@@ -24,7 +23,6 @@ pub(super) struct FingerprintScope {
     pub(super) space: Space,
 }
 
-/// Begins to look.
 pub(super) fn start_fingerprint(root: &Root, sight: &FingerprintScope) -> fingerprint::FingerprintStart {
     fingerprint::begin(
         root,

@@ -38,7 +38,6 @@ const LISTED_DIFFERENCES_MAX: usize = 20;
 pub(super) struct ChangedFleet {
     /// As the folder has it.
     pub(super) recorded_fleet: ExperimentFleet,
-    /// Its file.
     pub(super) path: PathBuf,
     /// Flags by which bench loads from the clients.
     pub(super) bench: Vec<String>,
@@ -46,7 +45,6 @@ pub(super) struct ChangedFleet {
     pub(super) hosts: Vec<SocketAddr>,
     /// The nodes of which settings are changed.
     nodes: Vec<FleetNode>,
-    /// Their agents.
     lines: RefCell<NodeAgents>,
     interrupt: Interrupt,
     /// The round, from 1, that was begun last and behind which the target was not well yet; 0 where there is none.

@@ -29,7 +29,6 @@ pub(super) struct ImportLayout {
     pub(super) interval_ms: u64,
     /// Begin of what is measured, since the first request.
     pub(super) from_ms: u64,
-    /// Intervals measured.
     pub(super) measured: u64,
     /// When the last request ended.
     pub(super) end_ms: u64,

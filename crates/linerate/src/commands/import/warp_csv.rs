@@ -42,7 +42,6 @@ impl Read for LimitedRecords {
     }
 }
 
-/// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WarpRequest<'a> {
     pub(super) op: &'a str,

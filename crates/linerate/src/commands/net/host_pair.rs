@@ -26,9 +26,7 @@ const NAME_BYTES_MAX: usize = 253;
 /// The other machine, as it was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RemoteHost {
-    /// Without its port.
     pub(super) name: String,
-    /// With it.
     pub(super) authority: String,
 }
 

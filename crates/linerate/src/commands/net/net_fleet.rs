@@ -54,7 +54,6 @@ pub(super) struct NetFleet<'a> {
     pub(super) point: u32,
 }
 
-/// Which visit.
 #[derive(Clone, Copy)]
 pub(super) struct VisitOrder<'p> {
     pub(super) visit: u32,
@@ -154,7 +153,6 @@ impl NetFleet<'_> {
         if more > 0 { format!("{listed_reasons}\n  {more} more") } else { listed_reasons }
     }
 
-    /// Makes one visit.
     pub(super) fn visit(
         &mut self,
         load: &NetLoad,

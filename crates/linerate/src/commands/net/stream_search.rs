@@ -10,7 +10,6 @@ const STEPS_MAX: u32 = NET_STREAMS_MAX.ilog2();
 /// A number of streams on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamsWish {
-    /// So many.
     Number(u32),
     /// As many as give more.
     Search,

@@ -22,7 +22,6 @@ const BYTES_MAX: u64 = 64 << 20;
 /// The version of [`RenderManifest`].
 const SCHEMA: u32 = 1;
 
-/// What was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RenderManifest {
     schema: u32,

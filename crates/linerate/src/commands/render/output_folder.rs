@@ -39,7 +39,6 @@ pub(super) struct Folder {
     found: BTreeMap<String, Option<String>>,
 }
 
-/// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WrittenFolder {
     pub(super) files: usize,

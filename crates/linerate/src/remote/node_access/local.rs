@@ -8,7 +8,6 @@ use linerate_record::fleet::Allowed;
 /// This program, whatever became of its file meanwhile.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// As this user.
 pub(super) fn here(allow: Allowed) -> Command {
     let mut command = Command::new(THIS_PROGRAM);
     command.args(["agent", "--allow", allow.name()]);

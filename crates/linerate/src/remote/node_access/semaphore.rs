@@ -2,7 +2,6 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// So many may.
 pub(super) struct Semaphore {
     free: Mutex<usize>,
     freed: Condvar,

@@ -40,7 +40,6 @@ pub(super) fn connect_served(place: &ServedAddress, stop: &Arc<AtomicBool>) -> R
     })
 }
 
-/// Proves both ends.
 fn prove_both_ends(mut sealed: AnonymousTls, place: &ServedAddress) -> Result<AnonymousTls, UnreachedNode> {
     let Some(token) = FlowToken::from_hex(&place.token) else { return Err(wrong_token(place)) };
     match read_answer(&mut sealed, &token).map_err(|error| not_a_server(place, &error))? {

@@ -30,7 +30,6 @@ pub(super) enum HiddenVersions {
     /// Nothing: they were listed, or it keeps none.
     #[default]
     Nothing,
-    /// It keeps versions.
     Versions,
     /// Whether it keeps them is not known, and why.
     Perhaps(String),
@@ -41,7 +40,6 @@ impl CleanupCounts {
         [&mut self.objects, &mut self.objects_by_version, &mut self.versions, &mut self.uploads]
     }
 
-    /// Begins a look.
     pub(super) fn look(&mut self) {
         self.unlisted.clear();
         self.hidden = HiddenVersions::Nothing;

@@ -37,7 +37,6 @@ const UNLISTED_VERSIONS_REASON: &str = "the bucket keeps versions, and a listing
 /// How often it is said how deletions go on.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What is listed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Listing {
     Objects,

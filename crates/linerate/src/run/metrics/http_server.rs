@@ -21,7 +21,6 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Largest head of a request.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
-/// Serves until dropped.
 pub(crate) struct TextServer {
     stop: Arc<AtomicBool>,
     address: SocketAddr,

@@ -102,7 +102,6 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Does everything once.
     fn tried(&mut self) -> Result<(), Failed> {
         self.surely(Verb::Apply)?;
         self.journal_bytes = self.nodes.journal_bytes(0).ok_or("a journal")?;

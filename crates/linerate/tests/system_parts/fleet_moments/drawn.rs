@@ -13,7 +13,6 @@ pub(super) enum Verb {
     Status,
 }
 
-/// When it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Aim {
@@ -55,7 +54,6 @@ pub(super) const AIMS: [(Verb, Aim); 12] = [
     (Verb::Rollback, Aim::Phase("rolling back")),
 ];
 
-/// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Blow {
@@ -101,11 +99,9 @@ pub(super) enum Heals {
     PastTheDeadline,
 }
 
-/// Something that happens.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Strike {
     pub(super) blow: Blow,
-    /// To which nodes.
     pub(super) nodes: Vec<usize>,
     /// Pages that a full disk has left.
     pub(super) left_pages: u64,
@@ -135,7 +131,6 @@ pub(super) enum Ending {
     Rollback,
 }
 
-/// A moment.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Moment {
     pub(super) seed: u64,

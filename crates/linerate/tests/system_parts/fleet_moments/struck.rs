@@ -30,7 +30,6 @@ pub(super) struct Ended {
     pub(super) code: Option<i32>,
     pub(super) report: Option<RolloutReport>,
     pub(super) said: Vec<String>,
-    /// When it began.
     pub(super) begun: Instant,
 }
 

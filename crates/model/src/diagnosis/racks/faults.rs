@@ -18,7 +18,6 @@ const PATHS_MAX: usize = 2;
 /// What is compared with where pairs within racks tell.
 const WITHIN: &str = "within racks";
 
-/// What loses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RackPlace<'r> {
     /// The uplinks of one rack.

@@ -87,7 +87,6 @@ fn order(address: SocketAddr) -> LoadOrder {
     }
 }
 
-/// The coordinator's end.
 struct Coordinator {
     conversation: Conversation,
     to: PipeWriter,
