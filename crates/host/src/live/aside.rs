@@ -72,7 +72,7 @@ impl<T: Send + 'static> Aside<T> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
 
