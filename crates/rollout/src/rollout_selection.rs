@@ -43,8 +43,8 @@ pub fn chosen(
     }
 }
 
-/// The rollout that is meant to be taken back: as of [`rollout_selection`], but where none waits, one that a node could not
-/// restore whole comes before those that are over. Of several that which was begun last.
+/// The rollout that is meant to be taken back: as of [`rollout_selection`], but where none waits, one that a node could
+/// not restore whole comes before those that are over. Of several that which was begun last.
 ///
 /// # Errors
 /// As of [`rollout_selection`].

@@ -198,7 +198,8 @@ mod tests {
             "a.rs",
             "fn a() {\n    assert!(begun.elapsed() < SOON);\n}\n",
             2,
-            "fn a() {\n    assert!(begun.elapsed() < END);\n}\nfn timed_b() {\n    assert!(begun.elapsed() < SOON);\n}\n",
+            "fn a() {\n    assert!(begun.elapsed() < END);\n}\n\
+             fn timed_b() {\n    assert!(begun.elapsed() < SOON);\n}\n",
         ),
         ("tab", "a.rs", "fn a() {\n\tb()\n}\n", 2, "fn a() {\n    b('\\t')\n}\n"),
     ];

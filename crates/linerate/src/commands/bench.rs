@@ -133,8 +133,8 @@ fn close_run_bucket(setup: &PreparedRun<'_>) -> BucketEnding {
     let (leftovers, cleanup_command) =
         (if is_known { "remains" } else { "may remain" }, objects::cleanup_command(setup));
     progress::print_error(&format!(
-        "warning: bucket {name:?}, which this run created, {leftovers} at the target: {}; {cleanup_command} removes it once it \
-         is empty",
+        "warning: bucket {name:?}, which this run created, {leftovers} at the target: {}; {cleanup_command} removes \
+         it once it is empty",
         clause(&why)
     ));
     left.map_or(BucketEnding::InUse, |(_, left)| BucketEnding::RunLeftovers(objects::leftover_finding(setup, &left)))

@@ -305,9 +305,9 @@ impl<'a> PreparedRun<'a> {
                     self.forget_bucket();
                     run_folder::remove_empty_run(&self.folder);
                 } else {
-                    let (name, cleanup_command) = (&self.session.bucket, cleanup_command(self));
+                    let (name, cleanup) = (&self.session.bucket, cleanup_command(self));
                     print_error(&format!(
-                        "warning: the target may have created bucket {name:?} anyway; {cleanup_command} removes it if it is \
+                        "warning: the target may have created bucket {name:?} anyway; {cleanup} removes it if it is \
                          there and empty"
                     ));
                 }
@@ -575,8 +575,7 @@ fn start_own_target(kind: OwnTarget, drive: Option<&Path>, tls: Option<&TlsTrust
     })
 }
 
-/// Deletions per second at the most: a cap on requests holds for them too. The rate of an open loop is no cap: it is
-/// what a point asks for.
+/// Deletions per second at the most: a cap on requests holds for them too, the rate of an open loop does not.
 pub(super) fn deletion_rate_limit(load: &Load) -> Option<f64> {
     match load.max_rate {
         Some(Rate::Requests(per_s)) => Some(per_s),
