@@ -52,7 +52,6 @@ test-system: $(FETCHED) $(LATER)
 GATE_FETCHED = servers $(SERVERS)/vmlinuz $(SERVERS)/prometheus
 GATE_TESTS = agent_as_process_1_takes_what_ended_processes_leave \
 	booted_changes_are_watched_by_systemd \
-	booted_members_of_a_bond_are_told_apart_live \
 	experiment_tells_what_does_not_reach \
 	fleet_by_ssh_the_program_is_put_there_verified_and_removed \
 	fleet_in_namespaces_by_name_and_by_process \

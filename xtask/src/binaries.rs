@@ -17,7 +17,24 @@ use crate::process::by_hand;
 use crate::{Outcome, success_if};
 
 /// Groups of tests of more than half a minute, which begin first: one that began last would end alone.
-const LONGEST: [&str; 0] = [];
+const LONGEST: [&str; 16] = [
+    "linerate tests/main.rs embedded",
+    "linerate tests/main.rs experiment_fleet",
+    "linerate tests/main.rs experiment_conduct",
+    "linerate tests/main.rs fleet_tune",
+    "linerate tests/main.rs bounds",
+    "linerate tests/main.rs hostile",
+    "linerate tests/main.rs plan",
+    "linerate tests/main.rs pages",
+    "linerate tests/main.rs fleet_bench",
+    "linerate tests/main.rs ended",
+    "linerate tests/main.rs fleet_kinds",
+    "model tests/main.rs planted",
+    "model tests/main.rs unmodelled",
+    "model tests/main.rs readings_worlds",
+    "kube tests/main.rs exec",
+    "report tests/browser.rs",
+];
 
 /// How names of tests begin that measure time: they run where [`TIMED`] is set, one at a time.
 const MEASURES_TIME: &str = "timed_";
@@ -277,5 +294,17 @@ mod tests {
         assert_eq!(by_module(&binary, listed, true)[1].tests.len(), 3);
         let command = format!("{:?}", groups[1].command(&[]));
         assert!(command.contains(r#""--exact" "plan::is_read" "plan::deep::is_kept""#), "{command}");
+    }
+
+    #[test]
+    fn what_takes_longest_begins_first_and_all_else_stays_in_order() {
+        let group = |package: &str, module: &str| {
+            let (name, place) = ("tests/main.rs".to_owned(), PathBuf::from("/w/crates").join(package));
+            let binary = Arc::new(Binary { name, executable: PathBuf::new(), place });
+            Group { binary, module: module.to_owned(), tests: Vec::new() }
+        };
+        let groups = vec![group("a", "x"), group("model", "planted"), group("a", "y"), group("linerate", "embedded")];
+        let modules: Vec<String> = longest_first(groups).into_iter().map(|group| group.module).collect();
+        assert_eq!(modules, ["embedded", "planted", "x", "y"]);
     }
 }

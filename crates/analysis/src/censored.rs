@@ -10,7 +10,7 @@ pub(crate) fn with_open(of_ended: Latency, ended: &Latencies, ages: &Latencies) 
     if ages.is_empty() {
         return of_ended;
     }
-    let curve = Curve::of(ended, ages);
+    let curve = Curve::new(ended, ages);
     let at = |q: f64| curve.at(q);
     Latency {
         p50_ns: at(0.5),
@@ -34,9 +34,9 @@ struct Curve {
 }
 
 impl Curve {
-    fn of(ended: &Latencies, ages: &Latencies) -> Curve {
-        let buckets = |of: &Latencies, is_end: bool| {
-            let recorded = of.iter_recorded().map(move |b| (b.value_iterated_to(), !is_end, b.count_at_value()));
+    fn new(ended: &Latencies, ages: &Latencies) -> Curve {
+        let buckets = |latencies: &Latencies, is_end: bool| {
+            let recorded = latencies.iter_recorded().map(move |b| (b.value_iterated_to(), !is_end, b.count_at_value()));
             recorded.collect::<Vec<_>>()
         };
         // Of the same bucket, what ended comes first.
@@ -67,14 +67,14 @@ mod tests {
 
     use super::*;
 
-    fn of(values: &[(u64, u64)]) -> Latencies {
+    fn latencies(values: &[(u64, u64)]) -> Latencies {
         let mut all = empty();
         values.iter().for_each(|&(ms, n)| all.record_n(ms * 1_000_000, n).unwrap());
         all
     }
 
     fn shown(ended: &[(u64, u64)], open: &[(u64, u64)]) -> Latency {
-        with_open(summarize(&of(ended)), &of(ended), &of(open))
+        with_open(summarize(&latencies(ended)), &latencies(ended), &latencies(open))
     }
 
     fn ms(ns: u64) -> u64 {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn without_open_requests_nothing_changes() {
-        let ended = of(&[(10, 90), (20, 10)]);
+        let ended = latencies(&[(10, 90), (20, 10)]);
         assert_eq!(with_open(summarize(&ended), &ended, &empty()), summarize(&ended));
     }
 

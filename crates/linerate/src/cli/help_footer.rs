@@ -17,7 +17,7 @@ pub(crate) fn laid(text: &str, width: usize) -> String {
     // The sentences of a paragraph, or a row with what goes on below it.
     let mut flow: Option<Block> = None;
     for line in text.lines() {
-        let next = Block::of(line);
+        let next = Block::new(line);
         match &mut flow {
             Some(flow) if flow.continues_with(&next) => {
                 flow.words.push(' ');
@@ -39,7 +39,7 @@ struct Block {
 }
 
 impl Block {
-    fn of(line: &str) -> Block {
+    fn new(line: &str) -> Block {
         let words = line.trim_start();
         let indent = line.len() - words.len();
         let is_command = indent == 2 && ["linerate ", "AWS_"].iter().any(|begin| words.starts_with(begin));

@@ -38,7 +38,7 @@ pub(crate) fn run(flags: &KnobsFlags) -> Result<ExitCode, Failure> {
     } else if !is_table {
         let advice = Advised::for_this_machine();
         for (entry, row) in entries.iter_mut().zip(&rows) {
-            entry.advised = advice.of(row);
+            entry.advised = advice.for_row(row);
         }
         shown::whole(&entries, crate::terminal::printing::text_style().width)
     } else {
@@ -105,7 +105,7 @@ impl Advised {
     }
 
     /// Of one knob: each value with the devices that it is for, and why.
-    fn of(&self, row: &KnobRow) -> Vec<shown::Advised> {
+    fn for_row(&self, row: &KnobRow) -> Vec<shown::Advised> {
         let mut reported: Vec<shown::Advised> = Vec::new();
         let settings = self.snapshot.settings.iter().filter(|setting| setting.place.knob == row.knob.id);
         for setting in settings {
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn what_is_advised_here_is_handed_over_with_its_devices() {
         let advised = Advised::for_this_machine();
-        assert!(!advised.of(knobs::find("net.core.rmem_max").unwrap()).is_empty());
-        assert_eq!(advised.of(knobs::find("net.ipv4.tcp_low_latency").unwrap()), []);
-        let all = advised.of(knobs::find("nic.mtu").unwrap());
+        assert!(!advised.for_row(knobs::find("net.core.rmem_max").unwrap()).is_empty());
+        assert_eq!(advised.for_row(knobs::find("net.ipv4.tcp_low_latency").unwrap()), []);
+        let all = advised.for_row(knobs::find("nic.mtu").unwrap());
         assert!(all.iter().all(|one| !one.devices.is_empty()), "{all:?}");
     }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tempfile::tempdir;
 
 use super::reached::Place;
-use crate::running::{ACCESS_KEY, SECRET_KEY, bound, files_below, linerate, shown, words};
+use crate::running::{ACCESS_KEY, SECRET_KEY, files_below, linerate, shown, words};
 
 pub(super) const NEEDS: &[&str] = &["root", "sshd", "ssh", "ssh-keygen", "ip"];
 
@@ -145,7 +145,7 @@ pub(super) fn ends() -> Result<(), Failed> {
     bench.env("PATH", place.search_path()).env("LINERATE_STATE", place.path("state"));
     bench.arg(linerate().get_program()).args(["bench", "--host", TARGET]).args(words(&flags));
     bench.arg("--fleet").arg(place.fleet()).arg("-o").arg(&folder);
-    let mut bench = bench.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let bench = bench.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
 
     let until = Instant::now() + Duration::from_secs(40);
     while of_client(&folder, 1).iter().map(Interval::length_ms).sum::<u64>() < 500 {
@@ -156,10 +156,9 @@ pub(super) fn ends() -> Result<(), Failed> {
     ip(&format!("-n {} link set line down", spaces.0[1]));
     let (cut, cut_at) = (Instant::now(), SystemTime::now());
     while far_agents(&place) > 0 {
-        assert!(cut.elapsed() < bound(GONE_WITHIN), "the client that is cut off loads on");
+        assert!(cut.elapsed() < GONE_WITHIN, "the client that is cut off loads on");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(bench.try_wait()?.is_none(), "it ended before the run did");
     println!("gone {:?} after the cut", cut.elapsed());
     let output = bench.wait_with_output()?;
     assert!(output.status.success(), "{}", shown(&output));

@@ -57,7 +57,7 @@ struct Made {
 }
 
 impl Made {
-    fn of(settings: &[(&str, &str, &str, &str)]) -> Result<Made, Failed> {
+    fn new(settings: &[(&str, &str, &str, &str)]) -> Result<Made, Failed> {
         let (ground, root) = (Ground::machine(), tempdir()?);
         let changes = ground.state.path().join("changes.json").to_string_lossy().into_owned();
         let machine = ("", "etc/machine-id", "0123456789abcdef0123456789abcdef", "");
@@ -98,7 +98,7 @@ fn fed(mut command: Command, text: &str) -> Result<Output, Failed> {
 }
 
 pub(crate) fn to_sysctl_and_tmpfiles() -> Result<(), Failed> {
-    let made = Made::of(&SETTINGS)?;
+    let made = Made::new(&SETTINGS)?;
     let output = Command::new("sysctl").args(["--dry-run", "--load"]).arg(made.file("sysctl.d")?).output()?;
     let text = shown(&output);
     assert!(output.status.success() && text.contains("vm.swappiness = 10"), "{text}");
@@ -116,7 +116,7 @@ pub(crate) fn to_sysctl_and_tmpfiles() -> Result<(), Failed> {
 
 /// `udevadm test` reads every rule and does what those of the device say, to an interface of a namespace.
 pub(crate) fn to_udev() -> Result<(), Failed> {
-    let rules = Made::of(&SETTINGS)?.export("udev");
+    let rules = Made::new(&SETTINGS)?.export("udev");
     let space = Ground::namespace("u");
     let reported = udev_says(&space, &rules)?;
     assert!(
@@ -162,7 +162,7 @@ pub(crate) fn tuned() -> Option<PathBuf> {
 
 pub(crate) fn to_tuned() -> Result<(), Failed> {
     let tuned = tuned().ok_or("no TuneD: make test-system unpacks Debian's, or set TUNED to its folder of Python")?;
-    let made = Made::of(&SETTINGS)?;
+    let made = Made::new(&SETTINGS)?;
     let (profiles, text) = (tempdir()?, made.export("tuned"));
     fs::create_dir(profiles.path().join("linerate"))?;
     fs::write(profiles.path().join("linerate/tuned.conf"), &text)?;
@@ -208,7 +208,7 @@ pub(crate) fn to_a_pod() -> Result<(), Failed> {
     assert!(wanted.len() >= 20, "{wanted:?}");
     let mut rows: Vec<_> = settings.iter().map(|(n, path, now, new)| (*n, path.as_str(), &**now, &**new)).collect();
     rows.push(SETTINGS[0]);
-    let text = described(&Made::of(&rows)?.export("pod"));
+    let text = described(&Made::new(&rows)?.export("pod"));
     let output = fed(Command::new(&program), &text)?;
     assert!(output.status.success(), "{}\n{text}", shown(&output));
     let reported = String::from_utf8(output.stdout)?;

@@ -122,14 +122,14 @@ impl Network {
     /// Drops packets of a node.
     pub(crate) fn cut(&self, nodes: &[usize], way: CutWay) -> Result<(), Failed> {
         let mut cuts = locked(&self.cuts);
-        let new: Vec<Cut> = of(nodes, way).into_iter().filter(|cut| cuts.insert(*cut)).collect();
+        let new: Vec<Cut> = cuts_of(nodes, way).into_iter().filter(|cut| cuts.insert(*cut)).collect();
         batch(&self.router, &rules("add", &new))
     }
 
     /// Lets them through again.
     pub(crate) fn heal(&self, nodes: &[usize], way: CutWay) -> Result<(), Failed> {
         let mut cuts = locked(&self.cuts);
-        let old: Vec<Cut> = of(nodes, way).into_iter().filter(|cut| cuts.remove(cut)).collect();
+        let old: Vec<Cut> = cuts_of(nodes, way).into_iter().filter(|cut| cuts.remove(cut)).collect();
         batch(&self.router, &rules("del", &old))
     }
 
@@ -173,7 +173,7 @@ fn address(number: usize) -> String {
     format!("10.232.{number}.2")
 }
 
-fn of(nodes: &[usize], way: CutWay) -> Vec<Cut> {
+fn cuts_of(nodes: &[usize], way: CutWay) -> Vec<Cut> {
     let ways: &[bool] = match way {
         CutWay::To => &[true],
         CutWay::From => &[false],
