@@ -57,7 +57,7 @@ pub(super) const CEILING_TIMING: Timing =
 /// Objects that are listed of those that were there before, unless `--objects` says otherwise.
 const LISTED_OBJECTS_MAX: u64 = 10_000;
 
-/// What a run has beside its load: whose keys, whether there is consent, and what is shown of it and kept.
+/// What a run has besides its load: whose keys, whether there is consent, and what is shown of it and kept.
 pub(crate) struct RunContext<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) output: &'a Output,
@@ -94,7 +94,7 @@ pub(crate) struct PreparedRun<'a> {
     site: Option<Site>,
     /// Where the keys come from.
     pub(super) key_source: KeySource,
-    /// Where the load comes from, where that is not this process: as asked, and once they were met.
+    /// Where the load comes from, where that is not this process: as requested, and once they were reached.
     client_selection: Option<ClientSelection>,
     pub(super) clients: Option<ClientFleet>,
     /// Ends with the setup.
