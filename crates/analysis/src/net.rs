@@ -6,8 +6,8 @@
 //! (`paths.rs`), which members of bonds carried them (`members.rs`), from which number of streams on more give no more
 //! (`streams.rs`), which machines and pairs are slow beyond chance (`slow.rs`), what classes of pairs give beside each
 //! other (`classes.rs` with `framing.rs`), what racks carry at once (`bisection.rs`), and all of it in sentences
-//! (`answer.rs`). `halving.rs` finds streams that strayed, by what to send again, `compared.rs` holds runs against each
-//! other, and `held.rs` one against thresholds. How: `docs/method/net.md`.
+//! (`answer.rs`). `stray_search.rs` finds streams that strayed, by what to send again, `comparison.rs` holds runs
+//! against each other, and `thresholds.rs` one against thresholds. How: `docs/method/net.md`.
 
 mod bisection;
 mod classes;

@@ -5,7 +5,7 @@
 //! halves must agree; and each look says when the next one is worth it, as Stein's two-stage procedure does: when the
 //! interval, were it to go on as it is, would be tight with a tenth to spare, and no sooner than a quarter of the
 //! time later. A point that ends at a later look than the first has been chosen for being tight; it is told to be
-//! known to the precision that was asked, and not better ([`reported`]): an interval of fixed width, whose coverage
+//! known to the precision that was asked, and not better ([`bounded`]): an interval of fixed width, whose coverage
 //! holds in the limit (Chow and Robbins, Ann. Math. Stat. 36, 1965; Glynn and Whitt, Ann. Appl. Prob. 2(1), 1992).
 //! `tests/worlds` says what it does before the limit.
 

@@ -1,8 +1,8 @@
 //! Does it help? A trial of arms over randomised blocks: what to measure next, when to stop, and what may be said.
 //!
-//! Pure: no I/O, no clock, no ambient randomness. [`protocol::next`] says what to do, [`protocol::observe`] takes what came
-//! of it, [`protocol::report`] says what it shows; whoever acts is a small loop around them. [`table`] and [`analyze`] say
-//! the same of tables that people have. docs/method/experiments.md tells how, decision 0017 why.
+//! Pure: no I/O, no clock, no ambient randomness. [`protocol::next`] says what to do, [`protocol::observe`] takes what
+//! came of it, [`protocol::report`] says what it shows; whoever acts is a small loop around them. [`table`] and
+//! [`analyze`] say the same of tables that people have. docs/method/experiments.md tells how, decision 0017 why.
 
 pub mod advice;
 pub mod alpha_spending;

@@ -188,7 +188,8 @@ impl Agent {
         self.lease.has_lapsed(now)
     }
 
-    /// The messages of an answer to [`AgentAction::ReadMachine`]: JSON, or why there is none. Another may be asked for then.
+    /// The messages of an answer to [`AgentAction::ReadMachine`]: JSON, or why there is none. Another may be asked for
+    /// then.
     pub fn answer(&mut self, read: Result<&str, String>) -> Vec<AgentAction> {
         self.is_reading = false;
         let json = match read {

@@ -59,7 +59,8 @@ pub enum ToAgent {
     Stop {
         reason: StopReason,
     },
-    /// A part of an order about settings, in order: at most [`crate::change_protocol::CHANGE_ORDER_BYTES_MAX`] together.
+    /// A part of an order about settings, in order: at most [`crate::change_protocol::CHANGE_ORDER_BYTES_MAX`]
+    /// together.
     Change {
         /// Of the order, as JSON of [`crate::change_protocol::ChangeOrder`].
         text: String,

@@ -2,8 +2,8 @@
 //! one way, requests with their answers, or connections that are made and closed; over UDP datagrams, for each flow of
 //! which a stream of TCP stands, on which both ends proved the token and were told where datagrams are taken.
 //!
-//! A listener takes no byte of a flow that does not prove the run's token ([`flow_handshake`]), and ends one that does not in
-//! time. Nothing is sent before the other end has proved the same. Every loop here ends at an instant.
+//! A listener takes no byte of a flow that does not prove the run's token ([`flow_handshake`]), and ends one that does
+//! not in time. Nothing is sent before the other end has proved the same. Every loop here ends at an instant.
 
 mod connector;
 mod counts;

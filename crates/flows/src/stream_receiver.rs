@@ -1,5 +1,5 @@
 //! One thread that receives, on flows of its own. The kernel throws away what came (`MSG_TRUNC`), so that counting
-//! costs no copy, unless it is to be read. When a thread is woken: `receiving/awaited.rs`.
+//! costs no copy, unless it is to be read. When a thread is woken: `stream_receiver/receive_watermark.rs`.
 
 mod receive_watermark;
 

@@ -1,5 +1,5 @@
 //! One thread that sends, on flows of its own: in turn on each that takes more, until the point ends. Sends without a
-//! copy: `sending/uncopied.rs`.
+//! copy: `stream_sender/zerocopy.rs`.
 
 mod zerocopy;
 

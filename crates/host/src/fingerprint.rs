@@ -23,7 +23,8 @@
 //! What happens during the while:
 //!
 //! - `nic.NAME.flaps`: how often the carrier went or came. A sound link never does.
-//! - who else had the processors, whether they were slowed for heat, and what quotas cut: figures, in a [`MachineShare`].
+//! - who else had the processors, whether they were slowed for heat, and what quotas cut: figures, in a
+//!   [`MachineShare`].
 //!
 //! Of the measurement are this process and the target, what they started, and programs of the target's name: other
 //! nodes of its cluster on this machine. Threads of the kernel and interrupts do not count as foreign: what they do

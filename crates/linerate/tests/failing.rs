@@ -156,7 +156,8 @@ fn a_load_of_which_no_request_ends_has_no_throughput_wherever_it_is_told() {
     let (hostile, out) =
         (Hostile::serve(|a, _| (a.method == "PUT" && !a.key.is_empty()).then_some(Said::Nothing)), tempdir().unwrap());
     let load = format!(
-        "--host {} --op put --obj.size 512MiB --concurrent 2 --threads 1 --duration 1500ms --precision none --no-ceiling",
+        "--host {} --op put --obj.size 512MiB --concurrent 2 --threads 1 --duration 1500ms --precision none \
+         --no-ceiling",
         hostile.address
     );
     let output = bench(out.path(), &load);

@@ -20,6 +20,7 @@ mod fleet_tune;
 mod foreign_folders;
 mod headline;
 mod hostile;
+mod imported;
 mod impossible;
 mod judged;
 mod live_cut;

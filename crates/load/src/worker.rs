@@ -42,12 +42,6 @@ const SLEEP_MAX_NS: u64 = 50_000_000;
 /// How often requests in flight are held against their time limit.
 const TIMEOUT_SCAN_NS: u64 = 100_000_000;
 
-/// How long requests in flight may take to end after a point: a PUT that was cut off could still be stored later.
-const DRAIN_NS: u64 = 5_000_000_000;
-
-/// How long they may take once the run was interrupted: whoever wants it to end is not kept waiting.
-const DRAIN_INTERRUPTED_NS: u64 = 1_000_000_000;
-
 /// What a thread tells of an interval.
 pub(crate) struct IntervalReport {
     pub(crate) interval: u64,
@@ -558,33 +552,6 @@ impl Worker<'_> {
             if is_cut {
                 return;
             }
-        }
-    }
-
-    /// Lets what kept the load up end. Reads are dropped; writes are waited for, since a PUT that was sent whole may be
-    /// stored after its connection is gone, and would then outlive the clean-up. Those that were in flight at the end
-    /// of the point have been waited for.
-    fn drain(&mut self, events: &mut Events) -> Result<(), Errno> {
-        self.stage = Stage::Draining;
-        let mut until_ns = self.given.clock.now_ns() + DRAIN_NS;
-        self.ticks.stop();
-        let mut hurried = false;
-        loop {
-            let now_ns = self.given.clock.now_ns();
-            if !hurried && self.given.interrupted.load(Ordering::Relaxed) {
-                (hurried, until_ns) = (true, until_ns.min(now_ns + DRAIN_INTERRUPTED_NS));
-            }
-            let writes = || self.places.iter().filter(|c| c.phase != Phase::Idle && c.exchange.request_spec.changes());
-            let open = writes().count();
-            let awaited = writes().filter(|c| c.exchange.since.is_alongside || !self.gave_up).count();
-            if awaited == 0 || now_ns > until_ns {
-                writes().for_each(|c| c.transport.drop_unsent_on_close());
-                self.unended_writes += open as u64;
-                return Ok(());
-            }
-            self.wait(events, now_ns)?;
-            self.on_events(events);
-            self.on_time(now_ns);
         }
     }
 }

@@ -1,11 +1,6 @@
 //! The end of a point: the load goes on, uncounted, until what was in flight has ended, and what did not end well is
 //! told with the bytes that intervals have of it.
 
-mod driving;
-#[path = "faults/server.rs"]
-#[expect(dead_code, reason = "each test binary uses a part")]
-mod server;
-
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -13,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use driving::{bodies, plan, session};
 use linerate_load::point::{PointDriver, PointOutcome, drive};
-use linerate_load::session::{PointPlan, EndCondition};
+use linerate_load::session::{EndCondition, PointPlan};
 use linerate_record::histogram::{add_encoded, empty};
 use linerate_record::run::{InFlightRow, Op, StopReason};
 use linerate_wire::clock::Clock;
-use server::{ReceivedRequest, Then, error, reply, serve};
+
+use crate::driving::{bodies, plan, session};
+use crate::faults::server::{ReceivedRequest, Then, error, reply, serve};
 
 const BYTES: u64 = 256 << 10;
 

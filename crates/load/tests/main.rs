@@ -4,6 +4,7 @@ mod alongside;
 mod capped;
 mod chunks_refused;
 mod driving;
+mod ending;
 mod faults;
 mod hostile;
 mod multipart;

@@ -106,8 +106,8 @@ impl RolloutMachine {
         }
     }
 
-    /// Confirms what waits on all of these nodes, or is confirmed on some already: see [`crate::rollout_selection::confirmable`].
-    /// Groups are for the case that they are to be taken back.
+    /// Confirms what waits on all of these nodes, or is confirmed on some already: see
+    /// [`crate::rollout_selection::confirmable`]. Groups are for the case that they are to be taken back.
     #[must_use]
     pub fn confirm(
         nodes: Vec<(String, NodeState)>,

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::lines::listed;
 use linerate_record::rollout::{NodeState, NodeStatus, RolloutName};
 
-/// A node that was asked, and what it told; nothing where it was not reached.
+/// A node that was asked, and what it reported; nothing where it was not reached.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestedNode<'t> {
     pub name: &'t str,
-    /// What it told of the rollout, or of its newest.
+    /// What it reported of the rollout, or of its newest.
     pub reported: Option<&'t NodeStatus>,
 }
 
@@ -43,11 +43,11 @@ pub fn chosen(
     }
 }
 
-/// The rollout that is meant to be taken back: as of [`rollout_selection`], but where none waits, one that a node could not
-/// restore whole comes before those that are over. Of several that which was begun last.
+/// The rollout that is meant to be taken back: as of [`chosen`], but where none waits, one that a node could
+/// not restore whole comes before those that are over. Of several that which was begun last.
 ///
 /// # Errors
-/// As of [`rollout_selection`].
+/// As of [`chosen`].
 pub fn to_roll_back(
     requested: &[RequestedNode<'_>],
     named: Option<RolloutName>,

@@ -1,6 +1,6 @@
 //! A connection over TLS 1.3 between two ends of which neither has a name: nobody between can read or change what is
-//! said, and who is at the other end has to prove it by what is this connection's own ([`AnonymousTls::own`]). Behind that,
-//! its bytes go to and come from a socket of this machine, so that who speaks over it knows nothing of TLS.
+//! said, and who is at the other end has to prove it by what is this connection's own ([`AnonymousTls::own`]). Behind
+//! that, its bytes go to and come from a socket of this machine, so that who speaks over it knows nothing of TLS.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};

@@ -190,7 +190,7 @@ pub struct DeadlineSocket {
 }
 
 impl DeadlineSocket {
-    /// A socket, waited for as long as `patience` lasts.
+    /// A socket, whose calls wait until `deadline` at the most.
     ///
     /// # Errors
     /// The kernel's, where it takes no time limits.

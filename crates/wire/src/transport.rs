@@ -91,10 +91,10 @@ fn dialled(address: SocketAddr, source: Option<SocketAddr>) -> Result<OwnedFd, E
     }
 }
 
-/// A connection for blocking calls, waited for as long as `patience` lasts.
+/// A connection for blocking calls, waited for until `deadline` at the most.
 ///
 /// # Errors
-/// The kernel's, and [`Ended`](crate::patience::Ended) where the wait is over.
+/// The kernel's, and [`WaitEnd`](crate::deadline::WaitEnd) where the wait is over.
 pub fn dial_blocking(address: SocketAddr, source: Option<IpAddr>, deadline: &mut Deadline) -> io::Result<TcpStream> {
     established(dial(address, source)?, deadline)
 }

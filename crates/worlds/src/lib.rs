@@ -3,12 +3,12 @@
 //! Nothing here judges, and nothing here knows how linerate judges: no code is shared with the rooms that are held
 //! against these worlds. A [`World`] is a row of [`WORLDS`], in a file of its own: its name, what real thing it stands
 //! for, whence that is known, and how one of its kind is drawn. What is drawn is a [`WorldTarget`] with its truth; each
-//! visit of it is a [`TargetPace`], the pace at which it serves over time. [`ClosedLoop`] and [`open`] make of a course what
-//! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
-//! two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
-//! over requests in flight; a [`Fleet`] has many clients, as a run folder tells of them. A
-//! [`InjectedFault`] is a cause in what a scraper of exporters has of a cluster. A
-//! [`RecordedSeries`] is no made-up world: an hour of a real server.
+//! visit of it is a [`TargetPace`], the pace at which it serves over time. [`ClosedLoop`] and [`open`] make of a course
+//! what linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons
+//! of two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
+//! over requests in flight; a [`Fleet`] has many clients, as a run folder tells of them. An [`InjectedFault`] is a
+//! cause in what a scraper of exporters has of a cluster. A [`RecordedSeries`] is no made-up world: an hour of a real
+//! server.
 
 mod closed;
 mod cluster;

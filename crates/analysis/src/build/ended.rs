@@ -88,9 +88,9 @@ pub(super) fn rate(sum: &IntervalRow<Latencies>, seconds: f64) -> f64 {
     if sum.requests > 0 { sum.moved_bytes.max(0) as f64 / seconds } else { 0.0 }
 }
 
-/// The most requests that were in flight at a time. In an open loop that is what intervals say, and its concurrency only
-/// a bound; where requests waited for `--max-rate`, nothing tells. Of uploads whose parts go out together, fewer are
-/// under way than requests.
+/// The most requests that were in flight at a time. In an open loop that is what intervals say, and its concurrency
+/// only a bound; where requests waited for `--max-rate`, nothing tells. Of uploads whose parts go out together, fewer
+/// are under way than requests.
 fn in_flight(begin: &PointBegin, measured: &[&Interval], requested: &LoadRequest) -> Option<u64> {
     if begin.spec.rate_per_s.is_some() {
         return measured.iter().filter_map(|i| Some(u64::from(i.open.as_ref()?.in_flight))).max();

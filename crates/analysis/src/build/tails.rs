@@ -6,8 +6,8 @@ use linerate_record::run::{Interval, IntervalRow};
 use crate::quantile;
 use crate::view::Latency;
 
-/// What `latencies` show, which are those `of` the rows of `measured`, with the intervals of the 99th and the 99.9th
-/// percentile.
+/// A summary of `latencies`, which `extract` takes from each row of `measured`, with the confidence intervals of the
+/// 99th and the 99.9th percentile.
 pub(super) fn with_tails<'a>(
     latencies: &Latencies,
     measured: &[&'a Interval],

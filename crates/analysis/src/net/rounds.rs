@@ -302,10 +302,11 @@ mod tests {
             prop_assert_eq!(all.len(), rounds * 3 * visits as usize);
             prop_assert!(all.is_sorted_by_key(|turn| turn.repetition));
             for repetition in 1..=visits {
-                let mut turns_of_repetition: Vec<NetVisitPlan> = all.iter().filter(|turn| turn.repetition == repetition).copied().collect();
-                turns_of_repetition.sort_unstable();
-                turns_of_repetition.dedup();
-                prop_assert_eq!(turns_of_repetition.len(), rounds * 3);
+                let visits = all.iter().filter(|turn| turn.repetition == repetition);
+                let mut visits: Vec<NetVisitPlan> = visits.copied().collect();
+                visits.sort_unstable();
+                visits.dedup();
+                prop_assert_eq!(visits.len(), rounds * 3);
             }
             prop_assert_eq!(&all, &turns(rounds, &[1, 4, 16], visits, seed));
         }

@@ -5,7 +5,7 @@
 //! the middle two counts: a single slow pair then makes neither of two machines slow that have two pairs each. What is
 //! a pair's own is held against its machines' other pairs alone, for the same reason.
 //!
-//! What is slow is decided by [`outliers`], and of machines by `slow/several.rs`, over all senders, receivers and pairs
+//! What is slow is decided by [`outliers`], and of machines by `slow/groups.rs`, over all senders, receivers and pairs
 //! together. It is called only where it lies outside of the intervals of what was measured, too, and where visits that
 //! are slow now and then do not explain it (`slow/by_visits.rs`). How often healthy fleets are called:
 //! `docs/method/net.md`.

@@ -275,7 +275,8 @@ mod tests {
                 all
             });
             prop_assert_eq!(split_rounds.rounds.is_empty(), sizes.len() < 2);
-            prop_assert!(split_rounds.rounds.len() <= most.next_multiple_of(2) && split_rounds.rounds.len() <= split_rounds.all_rounds);
+            let count = split_rounds.rounds.len();
+            prop_assert!(count <= most.next_multiple_of(2) && count <= split_rounds.all_rounds);
             prop_assert_eq!(&split_rounds, &splits(&racks, most, seed));
             for round in &split_rounds.rounds {
                 prop_assert!(is_proper(round, nodes), "{:?}", round);

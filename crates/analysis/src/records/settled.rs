@@ -119,7 +119,10 @@ mod tests {
         let settled = given.settled();
         let row = |at: usize| &settled.intervals[at].rows[0];
         let bytes_at = |at: usize| (before - row(at).moved_bytes, row(at).failed_bytes, row(at).open_bytes);
-        assert_eq!((bytes_at(0), bytes_at(1), bytes_at(2), bytes_at(10)), ((7, 7, 0), (108, 8, 100), (0, 0, 0), (9, 0, 9)));
+        assert_eq!(
+            (bytes_at(0), bytes_at(1), bytes_at(2), bytes_at(10)),
+            ((7, 7, 0), (108, 8, 100), (0, 0, 0), (9, 0, 9))
+        );
         let again = settled.clone().settled();
         assert_eq!(again.intervals, settled.intervals);
     }

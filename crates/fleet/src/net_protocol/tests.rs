@@ -61,7 +61,7 @@ fn a_round_is_told_from_its_begin_to_its_end() {
     agent.take(NetMessage::Ended(Box::new(end())), 6 * S).unwrap();
     let news: Vec<NetEvent> = std::iter::from_fn(|| agent.next()).collect();
     assert!(
-        matches!(&news[..], [NetEvent::Listening(9, _), NetEvent::Ready, NetEvent::Ended(reported)] if **reported == end()),
+        matches!(&news[..], [NetEvent::Listening(9, _), NetEvent::Ready, NetEvent::Ended(ended)] if **ended == end()),
         "{news:?}"
     );
     assert!(!agent.starts(7 * S), "another has to be made ready first");

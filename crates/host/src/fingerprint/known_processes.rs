@@ -29,7 +29,7 @@ pub(super) struct AllProcesses {
     known: BTreeSet<(u32, u64)>,
 }
 
-/// Everybody, of whom those are known that [`known_processes`] gives.
+/// Everybody, of whom those are known that [`known`] gives.
 pub(super) fn everybody(root: &Root, target_pid: Option<u32>) -> AllProcesses {
     let (known, others) = parted(root, target_pid);
     let of_known = known.0.keys().copied().collect();

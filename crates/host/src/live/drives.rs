@@ -12,8 +12,8 @@
 //!
 //! Left out are loop, ram, zram, partitions, and what is made of other drives (`dm-*`, `md*`, `nbd*`), so that nothing
 //! counts twice; of an NVMe drive with several paths, the paths, where the drive itself is counted (Linux 6.2). Where
-//! it is known which devices the engine serves from ([`super::engine_devices`]), the others are left out too: a drive with
-//! logs holds no request up. A loop device that it serves from is a drive then.
+//! it is known which devices the engine serves from ([`super::engine_devices`]), the others are left out too: a drive
+//! with logs holds no request up. A loop device that it serves from is a drive then.
 
 use std::collections::{BTreeMap, BTreeSet};
 

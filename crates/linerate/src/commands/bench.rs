@@ -70,7 +70,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let required = setup.clients.take().and_then(|clients| clients.fatal_loss());
     // Whatever became of the load, a bucket that was made for it goes.
     if let BucketEnding::RunLeftovers(found) = close_run_bucket(&setup) {
-        // That the folder takes no more is told by what is read of it next.
+        // That the folder takes no more is reported by what is read of it next.
         let _ = run_folder::open_lines(&setup.folder, "findings.jsonl").and_then(|mut lines| lines.push(&found));
     }
     driven?;
@@ -93,7 +93,7 @@ fn say_where_folder_is(setup: &PreparedRun<'_>, view: Option<&View>) {
 
 /// What became of a bucket that the run made.
 enum BucketEnding {
-    /// The run made none, or removes none, or that was told already.
+    /// The run made none, or removes none, or that was reported already.
     Stays,
     /// It is gone, with whatever was in it.
     Gone,
@@ -133,8 +133,8 @@ fn close_run_bucket(setup: &PreparedRun<'_>) -> BucketEnding {
     let (leftovers, cleanup_command) =
         (if is_known { "remains" } else { "may remain" }, objects::cleanup_command(setup));
     progress::print_error(&format!(
-        "warning: bucket {name:?}, which this run created, {leftovers} at the target: {}; {cleanup_command} removes it once it \
-         is empty",
+        "warning: bucket {name:?}, which this run created, {leftovers} at the target: {}; {cleanup_command} removes \
+         it once it is empty",
         clause(&why)
     ));
     left.map_or(BucketEnding::InUse, |(_, left)| BucketEnding::RunLeftovers(objects::leftover_finding(setup, &left)))
@@ -187,7 +187,7 @@ fn drive_load(setup: &mut PreparedRun, interrupted: &AtomicBool) -> Result<(), F
         let lead = if left.severity == Severity::Critical { "error" } else { "warning" };
         progress::print_error(&format!("{lead}: {}: {}; {}", left.claim, clause(&left.evidence), left.remedy));
     }
-    // That is told already.
+    // That is reported already.
     findings.extend(if let BucketEnding::RunLeftovers(found) = closed { Some(found) } else { None });
     let unreadable = reader.map_or(Ok(Vec::new()), machine_readings::ReadingThread::stop);
     findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());

@@ -106,11 +106,7 @@ fn run_test(flags: &NetFlags) -> Result<ExitCode, Failure> {
         }
         None => (of_file, None),
     };
-    let (_, path) = match &flags.output {
-        Some(path) => (String::new(), path.clone()),
-        None => run_folder::unused_folder(&format!("{}-net", jiff::Zoned::now().strftime("%m%d-%H%M")))?,
-    };
-    run_folder::require_free(&path)?;
+    let path = choose_folder(flags)?;
     let interrupt = interrupt::watch_signals("error: interrupted again: agents end by themselves".to_owned())?;
     let net_metrics = metrics.map(|listener| NetMetrics::start(listener, flags.quiet)).transpose()?;
     let clock = Clock::start();
@@ -162,6 +158,16 @@ fn run_test(flags: &NetFlags) -> Result<ExitCode, Failure> {
         return Err(Failure::Outcome { why, code: code::TARGET });
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The folder of the run: the one that is named, or one that nothing is in.
+fn choose_folder(flags: &NetFlags) -> Result<PathBuf, Failure> {
+    let path = match &flags.output {
+        Some(path) => path.clone(),
+        None => run_folder::unused_folder(&format!("{}-net", jiff::Zoned::now().strftime("%m%d-%H%M")))?.1,
+    };
+    run_folder::require_free(&path)?;
+    Ok(path)
 }
 
 /// The machines of the fleet file, or this one and the one that is named.

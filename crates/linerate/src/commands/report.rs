@@ -41,9 +41,12 @@ fn report_net_run(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure>
         return Ok(ExitCode::SUCCESS);
     }
     let held = held(&view, &flags.fail_if).map_err(|threshold| {
-        let threshold_forms = "of links are goodput<RATE, throughput<NUMBER/s of requests and connections, errors>SHARE, loss>SHARE \
-                  and slow>NUMBER";
-        Failure::usage(format!("a run of --op {} has nothing that \"{threshold}\" is of: {threshold_forms}", view.load.op.key()))
+        let (op, forms) = (
+            view.load.op.key(),
+            "of links are goodput<RATE, throughput<NUMBER/s of requests and connections, errors>SHARE, loss>SHARE and \
+             slow>NUMBER",
+        );
+        Failure::usage(format!("a run of --op {op} has nothing that \"{threshold}\" is of: {forms}"))
     })?;
     let rendered = match flags.shown.chosen() {
         RunFormat::Text => {

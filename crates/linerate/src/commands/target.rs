@@ -23,8 +23,8 @@ use crate::terminal::failure::Failure;
 use flags::TargetFlags;
 
 /// What is said where nobody gave the embedded target keys: it has no flags for them, whose values others could see.
-const NO_KEYS_TEXT: &str = "the embedded target needs keys for signed requests, and there are none: set AWS_ACCESS_KEY_ID \
-                       and AWS_SECRET_ACCESS_KEY to any values, and give clients the same";
+const NO_KEYS_TEXT: &str = "the embedded target needs keys for signed requests, and there are none: set \
+                            AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to any values, and give clients the same";
 
 /// The folders that the target made, for whoever ends the process to remove.
 type TemporaryFolders = Arc<Mutex<Vec<TempDir>>>;

@@ -30,8 +30,8 @@ const OVERSUBSCRIPTION_KEY: &str = "fabric.oversubscription";
 const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
 
 /// Why what was measured between pods is not written.
-pub(crate) const PODS_TEXT: &str = "--into writes what interfaces of machines say, and those of pods are virtual: leave \
-                                  it out, or name a fleet without pods";
+pub(crate) const PODS_TEXT: &str = "--into writes what interfaces of machines say, and those of pods are virtual: \
+                                    leave it out, or name a fleet without pods";
 
 /// A plane of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

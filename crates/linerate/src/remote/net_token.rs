@@ -66,8 +66,8 @@ pub(crate) fn find_token(file: Option<&Path>) -> Result<FlowToken, Failure> {
     }
     let text = std::env::var(NET_TOKEN_VARIABLE).map_err(|_| {
         Failure::usage(format!(
-            "no token: set {NET_TOKEN_VARIABLE} to the one that linerate net serve printed on the other machine, or give \
-             --token-file"
+            "no token: set {NET_TOKEN_VARIABLE} to the one that linerate net serve printed on the other machine, or \
+             give --token-file"
         ))
     })?;
     parse_token(&text).ok_or_else(|| {

@@ -109,8 +109,8 @@ fn first_three(names: &[String]) -> String {
     format!("{}{others}", names[..names.len() - more].join(", "))
 }
 
-/// Asks on a terminal; where there is none, refuses and names the flag that consents. `doubt` is what to think of
-/// first.
+/// Asks on a terminal; where there is none, refuses and names the flag that consents. `caution` is what to think
+/// of first.
 pub(crate) fn ask_or_refuse(what: &str, caution: &str, fix: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
         printing::prompt(&format!("{what}.\n{caution} Continue? [y/N] "))?;

@@ -105,7 +105,7 @@ impl Bucket<'_> {
         Deadline::new(Duration::from_nanos(self.session.timeout_ns), &self.cancel)
     }
 
-    /// Connects, in so long as `patience` lasts and [`CONNECT_TIMEOUT`] at the most.
+    /// Connects, until `deadline` and within [`CONNECT_TIMEOUT`] at the most.
     pub(super) fn open(&self, mut deadline: Deadline) -> Result<Stream, BucketError> {
         let address = self.session.hosts[self.host].address;
         deadline.at_most(CONNECT_TIMEOUT);

@@ -69,8 +69,8 @@ pub enum BucketError {
         keys: Arc<KeyNames>,
     },
     /// Refusals of some of many deletions.
-    #[error("{refused} of {requested} deletions were refused, the last of them: {last}", refused = grouped(*refused as u64),
-        requested = grouped(*requested as u64))]
+    #[error("{} of {} deletions were refused, the last of them: {last}", grouped(*refused as u64),
+        grouped(*requested as u64))]
     Several {
         refused: usize,
         requested: usize,

@@ -11,7 +11,7 @@ use crate::xml::{error_code, root};
 /// Most blanks where S3 says nothing: some servers send them to keep a connection.
 const BLANK_BYTES_MAX: u64 = 64 << 10;
 
-/// Holds a whole reply against what was asked; `beside` is what was seen of a body that is no object's.
+/// Holds a whole reply against what was asked; `alongside` is what was seen of a body that is no object's.
 pub(super) fn verdict(
     exchange: &Exchange,
     alongside: &OtherBody,

@@ -9,12 +9,18 @@ use linerate_record::run::{InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, Op, coar
 use linerate_wire::connection_slab::Events;
 use rustix::io::Errno;
 
+use super::Worker;
 use super::next_request::NextRequest;
-use super::{DRAIN_INTERRUPTED_NS, DRAIN_NS, Worker};
 use crate::connection::Phase;
 use crate::ledger::Ledger;
 use crate::request_spec::RequestSpec;
 use crate::retry::FirstAttempt;
+
+/// How long requests in flight may take to end after a point: a PUT that was cut off could still be stored later.
+const DRAIN_NS: u64 = 5_000_000_000;
+
+/// How long they may take once the run was interrupted: whoever wants it to end is not kept waiting.
+const DRAIN_INTERRUPTED_NS: u64 = 1_000_000_000;
 
 /// Longest wait for requests in flight, however long others took: a coordinator expects the end of a point within two
 /// minutes.
@@ -260,5 +266,32 @@ impl Worker<'_> {
         }
         // What is left is given up.
         self.gave_up = self.awaited > 0;
+    }
+
+    /// Lets what kept the load up end. Reads are dropped; writes are waited for, since a PUT that was sent whole may be
+    /// stored after its connection is gone, and would then outlive the clean-up. Those that were in flight at the end
+    /// of the point have been waited for.
+    pub(super) fn drain(&mut self, events: &mut Events) -> Result<(), Errno> {
+        self.stage = Stage::Draining;
+        let mut until_ns = self.given.clock.now_ns() + DRAIN_NS;
+        self.ticks.stop();
+        let mut hurried = false;
+        loop {
+            let now_ns = self.given.clock.now_ns();
+            if !hurried && self.given.interrupted.load(Ordering::Relaxed) {
+                (hurried, until_ns) = (true, until_ns.min(now_ns + DRAIN_INTERRUPTED_NS));
+            }
+            let writes = || self.places.iter().filter(|c| c.phase != Phase::Idle && c.exchange.request_spec.changes());
+            let open = writes().count();
+            let awaited = writes().filter(|c| c.exchange.since.is_alongside || !self.gave_up).count();
+            if awaited == 0 || now_ns > until_ns {
+                writes().for_each(|c| c.transport.drop_unsent_on_close());
+                self.unended_writes += open as u64;
+                return Ok(());
+            }
+            self.wait(events, now_ns)?;
+            self.on_events(events);
+            self.on_time(now_ns);
+        }
     }
 }

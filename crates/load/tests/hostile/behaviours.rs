@@ -64,7 +64,7 @@ fn status(requested: &mut ReceivedRequest<'_>, line: &str, headers: &str, body: 
 }
 
 pub(crate) fn all() -> Vec<Behaviour> {
-    [silences(), heads(), framings(), chunks(), refusals(), lies()].into_iter().flatten().collect()
+    [silences(), heads(), framings(), chunks(), refusals(), lies(), listings()].into_iter().flatten().collect()
 }
 
 fn silences() -> Vec<Behaviour> {
@@ -227,7 +227,6 @@ fn entries(prefix: &str, count: u64) -> String {
 
 fn lies() -> Vec<Behaviour> {
     let done = |name, answer| Behaviour { right_for: DONE, ..behaviour(name, answer) };
-    let page = |name, answer| Behaviour { right_for: &[Call::Exists, Call::List], ..behaviour(name, answer) };
     vec![
         behaviour("200 with HTML", |a| ok(a, HTML)),
         behaviour("200 with HTML that is XML", |a| ok(a, b"<?xml version=\"1.0\"?><html xmlns=\"u\"><body/></html>")),
@@ -268,6 +267,13 @@ fn lies() -> Vec<Behaviour> {
             ..behaviour("206 with nothing", |a| status(a, "206 Partial Content", "", b""))
         },
         behaviour("200 with another document", |a| ok(a, b"<ListAllMyBucketsResult/>")),
+    ]
+}
+
+/// Listings that are not what was asked for.
+fn listings() -> Vec<Behaviour> {
+    let page = |name, answer| Behaviour { right_for: &[Call::Exists, Call::List], ..behaviour(name, answer) };
+    vec![
         page("200 with an empty listing", |a| ok(a, b"<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>")),
         behaviour("200 with a listing of another bucket", |a| {
             ok(a, format!("<ListBucketResult><Name>other</Name>{}</ListBucketResult>", entries("run/", 8)).as_bytes())

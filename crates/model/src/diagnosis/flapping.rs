@@ -157,10 +157,11 @@ fn scored(grid: &Grid<'_>, found: &[Vec<Flapping<'_>>], is_often: bool) -> Score
     let first = &found[0][0];
     let worth = if first.speeds.is_some() { OF_SPEED } else { OF_CARRIER };
     let worth = if is_often { worth } else { BELOW_LIMITS };
-    let (node, reported) = (grid.nodes[first.node].name.clone(), claim(grid, first));
+    let (node, first_claim) = (grid.nodes[first.node].name.clone(), claim(grid, first));
     let [_] = found else {
         let claim = format!(
-            "ports of {} of {} nodes flap, each by itself or by what they share, such as a switch; most of all, {reported}",
+            "ports of {} of {} nodes flap, each by itself or by what they share, such as a switch; most of all, \
+             {first_claim}",
             found.len(),
             grid.nodes.len()
         );
@@ -168,7 +169,7 @@ fn scored(grid: &Grid<'_>, found: &[Vec<Flapping<'_>>], is_often: bool) -> Score
         one.suspect.evidence = found.iter().take(MOST).map(|of| self::claim(grid, &of[0])).collect();
         return one;
     };
-    ScoredCause::new(Cause::FlappingLink, Some(node), first.part, reported, worth)
+    ScoredCause::new(Cause::FlappingLink, Some(node), first.part, first_claim, worth)
 }
 
 /// Takes what is told of these ports into it: that such a port is slower than others, or stays at a level, is how it

@@ -112,8 +112,8 @@ fn caveats(site: &Site, sorted: &mut Machines, is_named: bool) {
         let kind_suffix =
             if site.groups.len() > 1 { format!(" of the kind {:?}", site.groups[0].name) } else { String::new() };
         sorted.caveats.push(format!(
-            "no machine is named after {kinds}: those with readings are taken to be the site's nodes{kind_suffix} (--select \
-             says which are)"
+            "no machine is named after {kinds}: those with readings are taken to be the site's nodes{kind_suffix} \
+             (--select says which are)"
         ));
     }
 }

@@ -96,7 +96,7 @@ fn survived_of_sets(pool: &Pool, allowed: u32, unit_of: impl Fn(u32) -> u32) -> 
 
 fn survived_racks(pool: &Pool, allowed: u32) -> u32 {
     let racks: Vec<u32> = (0_u32..).zip(&pool.racks).flat_map(|(rack, &nodes)| (0..nodes).map(move |_| rack)).collect();
-    // What counts beyond the last rack is in one of its own, as by `rack_of`.
+    // What counts beyond the last rack is in one of its own, as by `rack_for_node`.
     survived_of_sets(pool, allowed, |node| racks.get(node as usize).copied().unwrap_or(pool.racks.len() as u32))
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn drawn(sites: u64) -> u64 {
     if env::var_os("LINERATE_ALL_SITES").is_some() { sites } else { sites / 4 }
 }
 
-/// What `of` says of each seed below `seeds`, in order, on all processors.
+/// What `run` returns for each seed below `seeds`, in order, on all processors.
 pub(crate) fn each<T: Send>(seeds: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let part = |first: u64| (first..seeds).step_by(threads as usize).map(|seed| (seed, run(seed))).collect::<Vec<_>>();

@@ -231,8 +231,8 @@ fn of_hosts() -> Vec<Alert> {
         alert(
             "LinerateRetransmits",
             format!(
-                "rate(node_netstat_Tcp_RetransSegs{{{kind_matcher}}}[5m]) / rate(node_netstat_Tcp_OutSegs{{{kind_matcher}}}[5m]) > \
-                 {RETRANSMITTED}"
+                "rate(node_netstat_Tcp_RetransSegs{{{kind_matcher}}}[5m]) / \
+                 rate(node_netstat_Tcp_OutSegs{{{kind_matcher}}}[5m]) > {RETRANSMITTED}"
             ),
             "15m",
             "{{ $labels.node }} sends {{ $value | humanizePercentage }} of its segments again",
@@ -345,7 +345,8 @@ fn of_cilium(deployment: &Deployment<'_>) -> Vec<Alert> {
     let mut all = vec![alert(
         "LinerateTablesFilling",
         format!(
-            "max by (node, map_name) (cilium_bpf_map_pressure{{{kind_matcher}, map_name=~\"ct.*|snat.*\"}}) > {TABLES_FULL}"
+            "max by (node, map_name) (cilium_bpf_map_pressure{{{kind_matcher}, map_name=~\"ct.*|snat.*\"}}) > \
+             {TABLES_FULL}"
         ),
         "10m",
         "{{ $labels.map_name }} of {{ $labels.node }} is {{ $value | humanizePercentage }} full",

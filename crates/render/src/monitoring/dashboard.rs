@@ -190,7 +190,8 @@ fn of_hosts() -> Vec<Panel> {
             "Segments sent again",
             "Of all that a node itself sends, pods apart. The plan's ceilings are of links that lose none.",
             format!(
-                "rate(node_netstat_Tcp_RetransSegs{{{kind_matcher}}}[2m]) / rate(node_netstat_Tcp_OutSegs{{{kind_matcher}}}[2m])"
+                "rate(node_netstat_Tcp_RetransSegs{{{kind_matcher}}}[2m]) / \
+                 rate(node_netstat_Tcp_OutSegs{{{kind_matcher}}}[2m])"
             ),
         ),
         panel(

@@ -47,8 +47,8 @@ impl Span {
     }
 }
 
-/// What counts of the intervals of one point, which belong to the clients below `asked` where that is told. Clients
-/// that were lost may have driven load until then, whatever arrived of it.
+/// What counts of the intervals of one point, which belong to the clients below `requested` where that is known.
+/// Clients that were lost may have driven load until then, whatever arrived of it.
 pub(super) fn full_load(of_point: &[&Interval], requested: Option<u32>, lost: &[LostClient]) -> FullLoad {
     let is_requested = |i: &&Interval| requested.is_none_or(|requested| i.client < requested) && i.to_ms > i.from_ms;
     let mut spans = BTreeMap::<u32, Span>::new();

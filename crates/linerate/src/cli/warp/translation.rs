@@ -555,7 +555,8 @@ mod tests {
         }
         let text = translate_line("linerate get --tls stray --host h:1");
         let line = format!(
-            "  linerate bench --op get {WARP_DEFAULT_BUCKET} --tls --host h:1 {WARP_DEFAULT_FLAGS}\n  a word that stands alone"
+            "  linerate bench --op get {WARP_DEFAULT_BUCKET} --tls --host h:1 {WARP_DEFAULT_FLAGS}\n  a word that \
+             stands alone"
         );
         assert!(text.starts_with(&line), "{text}");
     }

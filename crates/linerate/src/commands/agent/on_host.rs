@@ -119,7 +119,7 @@ pub(super) fn prepare(machine: &PodHost) -> Result<(), String> {
 }
 
 /// Has systemd start an agent that may change the machine, and goes on for so long without a message; the stream to it.
-/// `asking` is the stream on which a coordinator asks for that.
+/// `requester` is the stream on which a coordinator asks for that.
 ///
 /// # Errors
 /// Why there is none.

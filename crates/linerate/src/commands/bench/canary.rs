@@ -1,4 +1,5 @@
-//! The canary: an open loop of a few small requests per second beside the load, on a thread and connections of its own.
+//! The canary: an open loop of a few small requests per second alongside the load, on a thread and connections of its
+//! own.
 //!
 //! It runs from before the load on, so that there is something to compare with, and raises a flag where it exceeds a
 //! bound; whoever drives the load looks at the flag each interval.
@@ -94,7 +95,7 @@ pub(super) fn start(
             trips.fetch_or(written.is_err(), Ordering::Relaxed);
             ControlFlow::Continue(())
         })?;
-        // What it saw is told by itself from here on.
+        // What it saw is reported by itself from here on.
         unguarded.0 = None;
         let unanswered = watch.unanswered(outcome.ended);
         trips.fetch_or(unanswered.is_some(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The clients of a fleet: met before the run, told what to drive, and what came of it put together.
+//! The clients of a fleet: reached before the run, sent what to drive, and what came of it put together.
 
 mod selection;
 
@@ -39,10 +39,10 @@ use crate::terminal::failure::{Failure, code};
 /// How soon Ctrl-C is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long before the start of a point its instant is told.
+/// How long before the start of a point its instant is sent to the clients.
 const START_LEAD_NS: u64 = 300_000_000;
 
-/// For each client, so much longer: telling takes time.
+/// For each client, so much longer: sending takes time.
 const START_LEAD_EACH_NS: u64 = 1_000_000;
 
 /// How long a client that was ended there may take to say so behind its last figures.
@@ -254,7 +254,7 @@ impl ClientFleet {
         Some(self.fatal_loss().unwrap_or(reported))
     }
 
-    /// Drives a point with these clients; `order` makes what each is told of its place among them.
+    /// Drives a point with these clients; `order` makes the order of each by its place among them.
     pub(super) fn drive(
         &self,
         point_to_drive: &PointToDrive<'_>,
@@ -333,7 +333,7 @@ impl ClientFleet {
         self.unwritten.borrow_mut().take().map_or(Ok(()), Err)
     }
 
-    /// What is to be told of clients that were lost, once of each; `view` is of the point that was driven last.
+    /// The findings on clients that were lost, each once; `view` is of the point that was driven last.
     pub(super) fn findings(&self, view: Option<&View>) -> Vec<Finding> {
         self.lost_clients.findings(view, |client| &self.clients[client].name)
     }
@@ -344,7 +344,7 @@ impl ClientFleet {
         client_list(&names)
     }
 
-    /// What is to be told of intervals of a client that were put together in a point.
+    /// The findings on intervals of a client that were put together in a point.
     pub(super) fn merged(&self, client: usize, merged: u64, point: u32) -> Finding {
         intervals_merged(&self.clients[client].name, merged, point)
     }
@@ -430,7 +430,7 @@ impl DrivingPoint<'_> {
 
     fn end_with(&mut self, reason: StopReason) {
         self.stop = Some(reason);
-        // One that was told to be ready ends once it was told to begin.
+        // One that was ordered to be ready ends once it was ordered to begin.
         let live_clients = self.live_clients();
         if !self.has_begun {
             self.has_begun = true;
@@ -494,7 +494,7 @@ impl DrivingPoint<'_> {
         }
     }
 
-    /// Tells of the time that all clients have told of.
+    /// Passes on the time that all clients have reported.
     fn pass_on_counts(&mut self, listener: &mut dyn PointListener) {
         let Some(figures) = self.counts.next() else { return };
         self.succeeded += figures.whole_rows().map(|row| row.requests).sum::<u64>();

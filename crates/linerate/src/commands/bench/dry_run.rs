@@ -1,4 +1,4 @@
-//! `--dry-run`: what a run would do, told and not done. Nothing is reached, started or made.
+//! `--dry-run`: what a run would do, printed and not done. Nothing is reached, started or made.
 
 use linerate_record::load::{Load, Server};
 use linerate_report::dry_run::{DryRun, clients_in_words, dry_run};

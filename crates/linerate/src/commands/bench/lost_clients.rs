@@ -1,4 +1,4 @@
-//! Clients that were lost in a run: what is told of them, and what of a run that cannot go on without them.
+//! Clients that were lost in a run: what is reported of them, and how a run ends that cannot go on without them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) struct LostClients {
     all: RefCell<Vec<LostClientEntry>>,
     /// Points that a client ended there by itself, as it does where a signal ends it: it is lost a moment later.
     ended_by_signal: RefCell<BTreeMap<usize, u32>>,
-    /// Of how many that was told.
+    /// How many of them were reported.
     reported_count: Cell<usize>,
     /// Whether a point had none left.
     has_no_driver: Cell<bool>,
@@ -84,8 +84,8 @@ impl LostClients {
         Some(Failure::Outcome { why, code: code::TARGET })
     }
 
-    /// What is to be told of clients that were lost, once of each; `view` is of the point that was driven last. Those
-    /// that were lost since this process stood still are told as one, without their names: it is not of them.
+    /// The findings on clients that were lost since the last call; `view` is of the point that was driven last. Those
+    /// that were lost because this process stood still are one finding without names: they are not to blame.
     pub(super) fn findings<'n>(&self, view: Option<&View>, name: impl Fn(usize) -> &'n String) -> Vec<Finding> {
         let all = self.all.borrow();
         let lost = &all[self.reported_count.replace(all.len())..];

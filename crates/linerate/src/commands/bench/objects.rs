@@ -80,7 +80,7 @@ impl<'a> RunObjects<'a> {
         self.next_set - 1
     }
 
-    /// Notes one object that is written now and told of at the end.
+    /// Notes one object that is written now and reported at the end.
     pub(super) fn note_one_ahead(&mut self) {
         self.objects_ever_written = self.objects_ever_written.saturating_add(1);
     }
@@ -135,7 +135,7 @@ impl<'a> RunObjects<'a> {
             // One that was not looked at in its time tells of all: each would be waited for as long.
             self.was_unreadable = held.is_err();
             let found = held.unwrap_or_else(Some);
-            // What is no failure is told once: HEAD is forbidden for each set alike.
+            // What is no failure is reported once: HEAD is forbidden for each set alike.
             let is_reported = |found: &Finding| self.findings.iter().any(|reported| reported.claim == found.claim);
             let again = found.as_ref().is_some_and(|found| found.severity < Severity::Critical && is_reported(found));
             self.findings.extend(found.filter(|_| !again));
@@ -187,10 +187,10 @@ impl<'a> RunObjects<'a> {
         left.map(|left| leftover_finding(self.setup, &left)).into_iter().collect()
     }
 
-    /// Deletes every set but `keep`. What could not be deleted stays noted, for the end; why is told.
+    /// Deletes every set but `keep`. What could not be deleted stays noted, for the end; why is reported.
     pub(super) fn clear_except(&mut self, keep: Option<u32>, progress: &Progress) -> Option<BucketError> {
         self.check_finished_sets(keep);
-        // What cannot be aborted now is tried again at the end, and told there.
+        // What cannot be aborted now is tried again at the end, and reported there.
         let _ = self.abort_uploads();
         let is_due = |written: &WrittenSet| Some(written.set) != keep;
         if self.setup.load.objects.noclear || !self.written.iter().any(is_due) {
@@ -347,7 +347,7 @@ impl<'a> RunObjects<'a> {
 }
 
 /// Whether deletion by a listing goes on after so many more deletions: not for ever, and not for much more than there
-/// can be. A listing may show what nobody wrote: some deletions are asked for twice, but not all.
+/// can be. A listing may show what nobody wrote: some deletions are requested twice, but not all.
 pub(super) fn deletion_limit(most: u64, within: Duration) -> impl FnMut(u64) -> Result<(), String> {
     let (begun, mut deletions_requested) = (Instant::now(), 0_u64);
     move |n| {
@@ -404,8 +404,8 @@ fn delete_set(
     refused
 }
 
-/// So many deletions are told of at once: those of a second, where they are held to a rate, and those of one call where
-/// somebody waits for them.
+/// So many deletions are reported at once: those of a second, where they are held to a rate, and those of one call
+/// where somebody waits for them.
 pub(super) fn deletion_batch(setup: &PreparedRun<'_>) -> usize {
     let most = if interrupt::is_set(&setup.signalled) { DELETE_KEYS_MAX / 4 } else { DELETE_KEYS_MAX };
     deletion_rate_limit(&setup.load).map_or(most, |per_s| (per_s as usize).clamp(1, most))
@@ -464,7 +464,7 @@ fn objects_left(shown: LeftObjects) -> LeftAtTarget {
     LeftAtTarget::Objects { count: objects, bytes, known, why: why.map(|why| why.to_string()) }
 }
 
-/// What is told of what remains of the run.
+/// The finding on what remains of the run.
 pub(super) fn leftover_finding(setup: &PreparedRun<'_>, left: &LeftAtTarget) -> Finding {
     left_at_target(left, &cleanup_command(setup), &place(setup))
 }

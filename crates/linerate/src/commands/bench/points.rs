@@ -1,4 +1,4 @@
-//! The points of a run: each is driven, recorded as it goes, and told when it has ended.
+//! The points of a run: each is driven, recorded as it goes, and reported when it has ended.
 
 mod fleet_points;
 

@@ -67,8 +67,8 @@ impl Recorder {
     }
 
     /// Drives one point and records it; returns what came of it, and the view of it or why it could not be recorded:
-    /// what was written must be cleared in either case. `drive` tells the tape what happens; how the point ended is in
-    /// what it returns, for `ending`.
+    /// what was written must be cleared in either case. `drive` reports to the recorder of the point; `ending`
+    /// gets how the point ended from what `drive` returns.
     pub(super) fn point<T>(
         &mut self,
         purpose: Purpose,
@@ -131,7 +131,7 @@ impl Recorder {
     }
 }
 
-/// What is told of a point while it is driven.
+/// Takes the intervals of a point while it is driven.
 pub(super) struct PointRecorder<'r> {
     recorder: &'r mut Recorder,
     purpose: Purpose,

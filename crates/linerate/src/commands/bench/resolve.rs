@@ -1,7 +1,7 @@
 //! From flags, files and the environment to the description of a load, and from a description on standard input.
 //!
 //! The first stage is what a user wrote: a command line, a file of flags, an alias. The second is a [`Load`], in which
-//! nothing is left to look up but names of hosts and keys. All that is wrong is told at once.
+//! nothing is left to look up but names of hosts and keys. All that is wrong is reported at once.
 
 pub(crate) mod check;
 mod fleet;
@@ -32,7 +32,7 @@ const PRECISION_FLOOR_FACTOR: u64 = 3;
 /// Largest description on standard input: thousands of levels and sizes.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 
-/// Flags that may stand beside a description, by their ids: they are no part of the load.
+/// Flags that may be given with a description, by their ids: they are no part of the load.
 const FLAGS_WITH_DESCRIPTION: [&str; 18] = [
     "description",
     "yes_load",
@@ -54,7 +54,7 @@ const FLAGS_WITH_DESCRIPTION: [&str; 18] = [
     "yes_exec",
 ];
 
-/// The load that the flags ask for, and what is to be told of flags without effect that do no harm.
+/// The load that the flags ask for, and notes on flags without effect that do no harm.
 ///
 /// # Errors
 /// Every mistake of the flags, each with its fix; or, where there is none, what is wrong with the environment.
@@ -73,7 +73,7 @@ pub(crate) fn resolve(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure
     Ok((load, notes))
 }
 
-/// What is wrong with the flags, told as far as it can be without reading what can be read once. The region and, of
+/// What is wrong with the flags, as far as it can be known without reading what can be read once. The region and, of
 /// such hosts, their names are not in the load yet.
 ///
 /// # Errors
@@ -109,7 +109,7 @@ pub(crate) fn check(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure> 
     if mistakes.is_empty() { Ok((load, notes)) } else { Err(Failure::from_errors(mistakes)) }
 }
 
-/// Puts what `--alias` stands for in the flags. Where that is wrong, what else is wrong with them is told with it.
+/// Puts what `--alias` stands for in the flags. Where that is wrong, what else is wrong with them is reported with it.
 pub(crate) fn with_alias(flags: &mut BenchFlags) -> Result<(), Failure> {
     alias::apply(flags).map_err(|failure| Failure::combine([Some(failure), check(flags).err()]))
 }

@@ -93,7 +93,7 @@ mod tests {
         serde_json::to_value(manifest.requested).unwrap()
     }
 
-    /// What `asked` says of `--op put --obj.size 4KiB --concurrent 4 --duration 1s`, with some of it otherwise.
+    /// What `requested` says of `--op put --obj.size 4KiB --concurrent 4 --duration 1s`, with some of it otherwise.
     fn expected_request(otherwise: Value) -> Value {
         let mut requested = json!({
             "points": [{ "workload": "put", "size": "4KiB", "concurrency": 4 }], "duration_ms": 1_000,
@@ -120,7 +120,7 @@ mod tests {
         json!({ "workload": workload, "size": size })
     }
 
-    /// Loads by their levels, and what differs in `asked`: as runs of each recorded it when they wrote it.
+    /// Loads by their levels, and what differs in `requested`: as runs of each recorded it when they wrote it.
     fn loads_by_level() -> Vec<(&'static str, Value)> {
         let due = |per_s: f64| json!({ "workload": "get", "size": "1MiB", "concurrency": 64, "rate_per_s": per_s });
         let pair = |workload: &str, size: &str| [point(workload, size, 1), point(workload, size, 2)];
@@ -164,7 +164,7 @@ mod tests {
         ]
     }
 
-    /// Loads by what is done and how, and what differs in `asked`.
+    /// Loads by what is done and how, and what differs in `requested`.
     fn loads_by_work() -> Vec<(&'static str, Value)> {
         vec![
             (

@@ -57,7 +57,7 @@ pub(super) const CEILING_TIMING: Timing =
 /// Objects that are listed of those that were there before, unless `--objects` says otherwise.
 const LISTED_OBJECTS_MAX: u64 = 10_000;
 
-/// What a run has beside its load: whose keys, whether there is consent, and what is shown of it and kept.
+/// What a run has besides its load: whose keys, whether there is consent, and what is shown of it and kept.
 pub(crate) struct RunContext<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) output: &'a Output,
@@ -94,7 +94,7 @@ pub(crate) struct PreparedRun<'a> {
     site: Option<Site>,
     /// Where the keys come from.
     pub(super) key_source: KeySource,
-    /// Where the load comes from, where that is not this process: as asked, and once they were met.
+    /// Where the load comes from, where that is not this process: as requested, and once they were reached.
     client_selection: Option<ClientSelection>,
     pub(super) clients: Option<ClientFleet>,
     /// Ends with the setup.
@@ -305,9 +305,9 @@ impl<'a> PreparedRun<'a> {
                     self.forget_bucket();
                     run_folder::remove_empty_run(&self.folder);
                 } else {
-                    let (name, cleanup_command) = (&self.session.bucket, cleanup_command(self));
+                    let (name, cleanup) = (&self.session.bucket, cleanup_command(self));
                     print_error(&format!(
-                        "warning: the target may have created bucket {name:?} anyway; {cleanup_command} removes it if it is \
+                        "warning: the target may have created bucket {name:?} anyway; {cleanup} removes it if it is \
                          there and empty"
                     ));
                 }
@@ -575,8 +575,7 @@ fn start_own_target(kind: OwnTarget, drive: Option<&Path>, tls: Option<&TlsTrust
     })
 }
 
-/// Deletions per second at the most: a cap on requests holds for them too. The rate of an open loop is no cap: it is
-/// what a point asks for.
+/// Deletions per second at the most: a cap on requests holds for them too, the rate of an open loop does not.
 pub(super) fn deletion_rate_limit(load: &Load) -> Option<f64> {
     match load.max_rate {
         Some(Rate::Requests(per_s)) => Some(per_s),

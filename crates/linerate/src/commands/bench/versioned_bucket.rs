@@ -1,4 +1,4 @@
-//! Buckets that keep versions: told before the load, and what the run wrote deleted by its versions after it.
+//! Buckets that keep versions: reported before the load, and what the run wrote deleted by its versions after it.
 
 use linerate_analysis::findings::{CountPrecision, LeftAtTarget};
 use linerate_load::bucket::{Bucket, BucketError, DefaultLock, LeftObjects, Versioning};

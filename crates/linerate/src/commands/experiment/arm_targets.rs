@@ -94,7 +94,7 @@ pub(super) struct ArmLoad {
 /// Finds whom each arm loads, and asks for consent once for each target that is not on this machine; starts the
 /// embedded target where none is named.
 ///
-/// `is_of_clients` says that clients of a fleet load: what is this machine for them is another.
+/// `is_client_load` says that clients of a fleet load: what is this machine for them is another.
 pub(super) fn resolve_targets(
     arms: &[ArmLoad],
     host_source: HostSource,

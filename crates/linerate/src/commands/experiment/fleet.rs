@@ -155,7 +155,8 @@ pub(super) fn require_client_loads(loads: &[ArmLoad]) -> Result<(), Failure> {
     if wrong.is_empty() { Ok(()) } else { Err(Failure::from_errors(wrong)) }
 }
 
-/// Reaches all nodes of a fleet, and finds its arms. Nothing is changed. `again` is said at a second signal.
+/// Reaches all nodes of a fleet, and finds its arms. Nothing is changed. `interrupt_message` is printed at a
+/// second signal.
 pub(super) fn connect_fleet(
     flags: &ExperimentRunFlags,
     requested: &FleetSelection,

@@ -67,8 +67,8 @@ pub(super) fn parse_experiment(path: &Path, text: &[u8]) -> Result<(Experiment, 
     let state = replay(&experiment, &done).ok_or_else(|| {
         let (shown, version) = (path.display(), &experiment.linerate_version);
         Failure::usage(format!(
-            "{shown}/{OUTCOMES_FILE} has cells that its {EXPERIMENT_FILE} does not ask for by the rules of this linerate: linerate \
-             {version} began it"
+            "{shown}/{OUTCOMES_FILE} has cells that its {EXPERIMENT_FILE} does not ask for by the rules of this \
+             linerate: linerate {version} began it"
         ))
     })?;
     Ok((experiment, state))

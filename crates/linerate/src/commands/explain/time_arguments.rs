@@ -39,7 +39,7 @@ pub(crate) fn parse_instant(text: &str, now: Timestamp, zone: &TimeZone) -> Resu
 /// What may stand behind `now-`.
 const UNITS: &str = "s, m, h, d and w";
 
-/// An instant before now. `whole` is what was given, of which `before` is the time.
+/// An instant before now. `given` is the argument, of which `before` is the time.
 fn before_now(given: &str, before: &str, now: Timestamp) -> Result<i64, String> {
     let before = before.trim();
     let not = |why: String| {

@@ -8,7 +8,7 @@ use crate::terminal::failure::Failure;
 /// Machines that a message names.
 const LISTED_MACHINES: usize = 4;
 
-/// The rack of each machine, by a number; `are_placed` where machines may share hosts.
+/// The rack of each machine, by a number; `depends_on_placement` where machines may share hosts.
 ///
 /// # Errors
 /// Why there is nothing to measure between racks, or to hold that against.

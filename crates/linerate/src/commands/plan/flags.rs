@@ -99,8 +99,8 @@ fn two_numbers<T: FromStr>(text: &str, names: [&str; 2], is_good: impl Fn(&T) ->
 fn tolerates(text: &str) -> Result<Tolerates, String> {
     let fail = || {
         format!(
-            "invalid losses {text:?}: write drives=N, nodes=N or both, each once and from 0 to {TOLERATED_MAX}, such as \
-             drives=2,nodes=1"
+            "invalid losses {text:?}: write drives=N, nodes=N or both, each once and from 0 to {TOLERATED_MAX}, such \
+             as drives=2,nodes=1"
         )
     };
     let is_tolerated = |number: &u32| *number <= TOLERATED_MAX;

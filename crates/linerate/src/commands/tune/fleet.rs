@@ -31,9 +31,9 @@ pub(super) use change_plan::{check_diff, diff};
 pub(super) use finish::{confirm, rollback, status};
 
 /// What is said when a second signal ends the command.
-const INTERRUPTED_AGAIN_TEXT: &str = "error: interrupted again: changes that are not confirmed roll back by themselves in time; \
-                     linerate tune status --fleet shows how each node stands, and linerate tune rollback --fleet \
-                     restores all";
+const INTERRUPTED_AGAIN_TEXT: &str = "error: interrupted again: changes that are not confirmed roll back by themselves \
+                                      in time; linerate tune status --fleet shows how each node stands, and linerate \
+                                      tune rollback --fleet restores all";
 
 /// Reads the nodes of a fleet on which settings may be changed.
 fn read_nodes(fleet_flags: &ManyFlags, fleet: &Path) -> Result<Vec<FleetNode>, Failure> {

@@ -37,14 +37,14 @@ use crate::terminal::failure::Failure;
 /// How often each agent is looked after, whatever it says.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Most ends of agents that the kernel tells of at once: what they say is soon read, so that the others' leases do not
+/// Most ends of agents that the kernel reports at once: what they say is soon read, so that the others' leases do not
 /// wait for it.
 const EPOLL_EVENTS_MAX: usize = 64;
 
 /// What the kernel knows the commands' pipe by, which is no agent's number.
 const COMMANDS_KEY: u64 = u64::MAX;
 
-/// How long agents may take to end after they were told to.
+/// How long agents may take to end after they were ordered to.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Most bytes that wait to be taken by an agent: more, and it takes nothing.
@@ -129,7 +129,7 @@ impl Coordinator {
     }
 
     fn command(&self, command: AgentCommand) {
-        // Where the thread is gone, nothing is heard of any agent, and that is told.
+        // Where the thread is gone, nothing is heard of any agent, and that is reported.
         if self.commands.send(command).is_ok() {
             let _ = (&self.wake).write(&[0]);
         }
@@ -391,7 +391,7 @@ impl CoordinatorThread {
         let within = Timespec::try_from(within).ok();
         // A signal ends the waiting early, which is as well.
         let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), within.as_ref());
-        // An agent has several ends, and is told of once.
+        // An agent has several file descriptors, and counts once.
         let mut ready: Vec<usize> = events.iter().filter_map(|event| usize::try_from(event.data.u64()).ok()).collect();
         ready.sort_unstable();
         ready.dedup();

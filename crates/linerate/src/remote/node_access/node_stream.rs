@@ -1,4 +1,4 @@
-//! What was started for a node, with its input, output and errors, none of which is waited for longer than asked: a
+//! What was started for a node, with its input, output and errors, none of which is waited for beyond a timeout: a
 //! process of this machine, or whatever else has ends like one.
 
 use std::fs::File;
@@ -29,7 +29,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) trait RemoteEnd: Send {
     /// How it ended, where it has.
     fn ended(&mut self) -> Option<ExitStatus>;
-    /// What was written as errors beside the pipe of errors, if there is one.
+    /// What was written as errors apart from the pipe of errors, if there is one.
     fn errors(&self) -> String {
         String::new()
     }
@@ -104,7 +104,7 @@ impl NodeStream {
         self.unsent.extend_from_slice(bytes);
     }
 
-    /// Writes and reads what can be without waiting, or what can be first within `patience`. What came is appended.
+    /// Writes and reads what can be without waiting, or what can be first within `timeout`. What came is appended.
     pub(super) fn turn(&mut self, timeout: Duration, came: &mut Vec<u8>) {
         if !timeout.is_zero() {
             self.wait(timeout);

@@ -85,7 +85,7 @@ pub(super) fn commands(nodes: &[FleetNode]) -> Vec<String> {
     }
     let mut commands: Vec<String> = Vec::new();
     for context in contexts {
-        // A cluster that is not found is told with each of its nodes.
+        // A cluster that is not found is reported with each of its nodes.
         let command = Access::find(&kubeconfig::source(), context).ok().and_then(|access| access.command());
         commands.extend(command.filter(|command| !commands.contains(command)));
     }

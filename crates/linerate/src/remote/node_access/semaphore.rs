@@ -1,4 +1,4 @@
-//! How many do something at once.
+//! A semaphore: at most so many threads do something at once.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ pub(super) struct Semaphore {
     freed: Condvar,
 }
 
-/// The right to, until it is dropped.
+/// A place among them, until it is dropped.
 pub(super) struct Permit<'s>(&'s Semaphore);
 
 impl Semaphore {

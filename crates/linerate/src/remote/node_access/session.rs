@@ -27,7 +27,7 @@ const SCRIPT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the program may take to get there: 64 MiB at 1 MiB/s.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(64);
 
-/// How long an agent may take to end after it was told to.
+/// How long an agent may take to end after it was ordered to.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often something else is looked at meanwhile.
@@ -122,7 +122,7 @@ pub(super) fn unreached_node(stream: &mut NodeStream, fault: &AgentError, reach:
     match reach {
         NodeReach::Ssh(place) => agent_failure(stream, fault, place),
         NodeReach::Kube(_) => {
-            // What is known of the stream says more than what was missed on it, and is told a moment after its end.
+            // What is known of the stream says more than what was missed on it, and is known a moment after its end.
             stream.ended(POLL_INTERVAL);
             stream.fault().unwrap_or_else(|| local_failure(stream, fault, reach))
         }

@@ -94,8 +94,8 @@ const SSH_FAULTS: [(&str, &str, &str); 16] = [
 ];
 
 /// What is to be done where programs do not run in a folder.
-const OTHER_CACHE_REMEDY: &str = "add cache: /FOLDER to the node in the fleet file, with a folder that is not mounted noexec, \
-                         or use reach: exec:ssh HOST /PATH/linerate agent";
+const OTHER_CACHE_REMEDY: &str = "add cache: /FOLDER to the node in the fleet file, with a folder that is not mounted \
+                                  noexec, or use reach: exec:ssh HOST /PATH/linerate agent";
 
 /// What of the words of sudo and doas means what, and what to do: the first that fits. The program of a command stands
 /// for `BY`, and the whole of it for `ALL`.
@@ -124,8 +124,8 @@ const KILLED_REMEDY: &str = "look for \"Out of memory\" in dmesg there: the kern
                       otherwise somebody killed it, or its connection was cut";
 
 /// How a user gets leave to run the program as somebody else.
-const PERMIT_REMEDY: &str = "permit it there, in sudoers: USER ALL=(ALL) NOPASSWD: ALL; for one installed program alone, use \
-                      reach: exec:ssh HOST ALL /PATH/linerate agent";
+const PERMIT_REMEDY: &str = "permit it there, in sudoers: USER ALL=(ALL) NOPASSWD: ALL; for one installed program \
+                             alone, use reach: exec:ssh HOST ALL /PATH/linerate agent";
 
 /// What is wrong with the command that gives an agent its rights, where that is it.
 fn become_fault(by: &BecomeCommand, lower: &str) -> Option<(String, String)> {

@@ -58,7 +58,7 @@ impl StallDetector {
     }
 }
 
-/// What is told of an agent that was lost to it.
+/// What is reported of an agent that was lost to it.
 pub(super) fn unreached_node(stood: Duration) -> UnreachedNode {
     UnreachedNode {
         why: format!(

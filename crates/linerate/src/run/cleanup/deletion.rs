@@ -31,8 +31,8 @@ const SHORT_DELAY: Duration = Duration::from_millis(250);
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Why objects stay that only a listing of objects shows.
-const UNLISTED_VERSIONS_REASON: &str = "the bucket keeps versions, and a listing of them shows none of these objects; deleting them \
-                      without their versions would only hide them; check the target";
+const UNLISTED_VERSIONS_REASON: &str = "the bucket keeps versions, and a listing of them shows none of these objects; \
+                                        deleting them without their versions would only hide them; check the target";
 
 /// How often it is said how deletions go on.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);

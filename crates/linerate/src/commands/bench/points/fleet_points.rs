@@ -1,4 +1,4 @@
-//! Points that clients of a fleet drive: the same objects and the same folder, and each client told its share.
+//! Points that clients of a fleet drive: the same objects and the same folder, and a share for each client.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -43,7 +43,7 @@ impl PointListener for PointRecorder<'_> {
     }
 }
 
-/// What each client is told of a point, but for its own share.
+/// The order of a point that all clients get, but for the share of each.
 fn order(setup: &PreparedRun<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
     let (read_set, read_count) = match plan.source {
         Source::Set { set, count } => (set, count),
@@ -85,7 +85,7 @@ fn order(setup: &PreparedRun<'_>, plan: &PointPlan, clients: usize) -> PointOrde
     }
 }
 
-/// What client `place` of so many is told of a point of all of them.
+/// The order for one of so many clients: its share of a point that all of them drive.
 fn client_share(base: &PointOrder, client_index: usize, clients: usize) -> PointOrder {
     let (client_index, all) = (client_index as u64, clients as u64);
     // Each object is deleted once, by one of them; where they only read, all read all.
@@ -98,12 +98,12 @@ fn client_share(base: &PointOrder, client_index: usize, clients: usize) -> Point
     PointOrder { delete_first, read_count, rate, ..base.clone() }
 }
 
-/// The first number of part `place` of `parts` even parts of so many objects.
+/// The first object of the share of client `client_index`, of so many objects in `parts` even parts.
 fn partition_start(count: u64, client_index: u64, parts: u64) -> u64 {
     u64::try_from(u128::from(count) * u128::from(client_index) / u128::from(parts.max(1))).unwrap_or(count)
 }
 
-/// What each client itself drives against a null target beside it: all of them at once, as the load comes.
+/// What each client itself drives against a null target on its machine: all of them at once, as the load comes.
 pub(super) fn measure_fleet_ceilings(
     setup: &PreparedRun<'_>,
     clients: &ClientFleet,

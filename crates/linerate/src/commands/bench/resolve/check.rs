@@ -1,4 +1,4 @@
-//! What is wrong with a load as a whole, whoever described it: told at once, before anything is reached or made.
+//! What is wrong with a load as a whole, whoever described it: reported at once, before anything is reached or made.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub(super) fn check_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
     wrong
 }
 
-/// What is to be told of warp's automatic termination.
+/// A note on warp's automatic termination.
 ///
 /// # Errors
 /// It is asked for, and denied by `--precision none`.
@@ -96,7 +96,7 @@ pub(super) fn check_trust(target: &TargetChoice, (text, named): &(String, NamedH
     Some(format!("{flag} is for TLS, and {text:?} is plain HTTP: write https://, or --tls"))
 }
 
-/// What is wrong with the names of bucket and prefix, and what is to be told of them.
+/// What is wrong with the names of bucket and prefix, and notes on them.
 pub(super) fn check_names(load: &Load) -> (Vec<Failure>, Vec<String>) {
     let (mut wrong, mut notes) = (Vec::new(), Vec::new());
     let (bucket, lookup) = (&load.endpoint.bucket, load.endpoint.lookup);
@@ -172,7 +172,7 @@ pub(super) fn check_work(load: &Load) -> Vec<Failure> {
         .collect()
 }
 
-/// What no flag can ask for: the parser of flags has told it already.
+/// What no flag can ask for: the parser of flags has refused it already.
 pub(super) fn check_description(load: &Load) -> Vec<String> {
     let mut wrong: Vec<String> = load.levels.mistake().into_iter().collect();
     wrong.extend(check_region(&load.endpoint.region).err().map(|error| error.to_string()));

@@ -4,7 +4,7 @@ use linerate_record::load::Load;
 
 use crate::commands::bench::flags::BenchFlags;
 
-/// What is wrong with flags beside `--fleet`, each with what to do.
+/// What is wrong with flags given with `--fleet`, each with what to do.
 pub(super) fn errors_with_fleet(flags: &BenchFlags, load: &Load) -> Vec<String> {
     if flags.fleet.fleet.is_none() {
         return Vec::new();

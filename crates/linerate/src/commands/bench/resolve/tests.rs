@@ -108,7 +108,7 @@ fn a_description_is_held_against_the_rules_of_flags() {
         change(&mut value);
         parse_description(&serde_json::to_vec(&value).unwrap()).map(drop).map_err(|error| error.to_string())
     };
-    // The region is resolved beside the flags, and is empty here.
+    // The region is resolved apart from the flags, and is empty here.
     let region = |value: &mut serde_json::Value| value["endpoint"]["region"] = "us-east-1".into();
     assert_eq!(reported(&region), Ok(()));
     type Change = fn(&mut serde_json::Value);

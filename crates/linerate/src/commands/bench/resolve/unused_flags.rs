@@ -1,4 +1,4 @@
-//! Flags that do nothing beside others: refused where they were typed, told where a file has them.
+//! Flags that do nothing with others: refused where they were typed, reported where a file has them.
 
 use linerate_record::load::{Levels, Load, Server, Write};
 use linerate_record::run::Op;
@@ -34,7 +34,7 @@ const fn as_harmless(mut idle: UnusedFlag) -> UnusedFlag {
 
 const LISTS_EXISTING_TEXT: &str = "--list-existing reads existing objects as they are";
 
-/// Every flag that may do nothing. One that does is refused where it was typed, and told where a file has it.
+/// Every flag that may do nothing. One that does is refused where it was typed, and reported where a file has it.
 const UNUSED_FLAGS: &[UnusedFlag] = &[
     unused_flag("mix", "--mix", has_no_mix, "--mix gives the weights of --op mixed: name mixed in --op, or drop --mix"),
     unused_flag(

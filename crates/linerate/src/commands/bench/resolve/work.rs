@@ -13,10 +13,10 @@ use crate::terminal::failure::Failure;
 /// What `--concurrent` says where the concurrency is searched.
 const KNEE_SEARCH_WORD: &str = "auto";
 
-/// Most requests in flight of an open loop, unless told otherwise: a second of a thousand requests per second.
+/// Most requests in flight of an open loop, unless flags say otherwise: a second of a thousand requests per second.
 const OPEN_LOOP_CONCURRENCY: u32 = 1024;
 
-/// Sizes of objects, unless told otherwise.
+/// Sizes of objects, unless flags say otherwise.
 const DEFAULT_SIZES: &str = "64KiB,4MiB";
 
 /// The same of operations that move no bodies: one that is soon written.
@@ -116,7 +116,7 @@ fn parse_levels(flags: &WorkFlags) -> Result<Levels, Failure> {
     }
 }
 
-/// What is to be told of a list that names something more than once: each is measured once.
+/// Notes on lists that name something more than once: each is measured once.
 pub(super) fn repeated_values(flags: &WorkFlags) -> Vec<String> {
     let reported = |flag: &str, text: &str, count: fn(&str) -> Option<usize>| {
         let named: usize = text.split(',').filter_map(count).sum();
