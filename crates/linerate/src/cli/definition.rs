@@ -31,7 +31,7 @@ Exit codes:
   1    this machine failed: a file, a process, a thread
   2    bad usage
   3    the target, a node or a cluster was not reached, or the target refused early calls or did not delete the objects
-  4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
+  4    1 % or more of a point's requests failed, none ended, a body was wrong, objects missing or unchecked, target lost
   5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, --check, --diff
   6    tune, experiment: changes were not made or not restored; each is named; --fleet: all rolled back, or nodes differ
   7    experiment analyze: a difference is an association, or confounded with time, and not an effect of the arm

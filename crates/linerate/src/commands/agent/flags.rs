@@ -34,6 +34,7 @@ Exit codes:
   0    its coordinator ended it, or its input ended
   1    no message for 2 s, or one that it does not understand
   2    standard input or output is a terminal
+  3    attach: its input or output ended before the agent did
   130  a signal ended it";
 
 /// What an agent may do, as a flag.
@@ -96,7 +97,7 @@ pub(crate) struct AgentFlags {
 
 impl AgentFlags {
     /// Refuses an agent that would change settings where nothing that it leaves behind could take them back.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         let changes = self.allow == AllowFlag::Change;
         let why = match (changes, self.pid.is_some(), self.listen.is_some(), self.root.is_some()) {
             (true, true, _, _) => {
