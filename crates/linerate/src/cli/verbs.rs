@@ -30,16 +30,25 @@ use crate::commands::{
 };
 use crate::terminal::failure::Failure;
 
-/// Makes `check` and `run` from a row for each variant of [`Verb`]. A variant without a row does not compile, nor does
-/// a row that lacks something. Both functions of a row also get what reads flags of bench.
+/// What a verb finds wrong with its flags, as far as that can be said without doing what they request.
+pub(crate) fn check(verb: Verb, read: BenchParser) -> Result<(), Failure> {
+    check_row(verb, read)
+}
+
+/// Does what the flags of a verb request.
+pub(crate) fn run(verb: Verb, read: BenchParser) -> Result<ExitCode, Failure> {
+    run_row(verb, read)
+}
+
+/// Makes `check_row` and `run_row` from a row for each variant of [`Verb`]. A variant without a row does not compile,
+/// nor does a row that lacks something. Both functions of a row also get what reads flags of bench.
 macro_rules! verbs {
     ($($verb:ident($flags:ty) {
         page: $page:literal, exit_codes: $exit_codes:expr,
         check: $check:expr,
         run: $run:expr,
     })+) => {
-        /// What a verb finds wrong with its flags, as far as that can be said without doing what they request.
-        pub(crate) fn check(verb: Verb, read: BenchParser) -> Result<(), Failure> {
+        fn check_row(verb: Verb, read: BenchParser) -> Result<(), Failure> {
             match verb {
                 $(Verb::$verb(mut flags) => {
                     let check: fn(&mut $flags, BenchParser) -> Result<(), Failure> = $check;
@@ -48,8 +57,7 @@ macro_rules! verbs {
             }
         }
 
-        /// Does what the flags of a verb request.
-        pub(crate) fn run(verb: Verb, read: BenchParser) -> Result<ExitCode, Failure> {
+        fn run_row(verb: Verb, read: BenchParser) -> Result<ExitCode, Failure> {
             match verb {
                 $(Verb::$verb(mut flags) => {
                     let run: fn(&mut $flags, BenchParser) -> Result<ExitCode, Failure> = $run;
