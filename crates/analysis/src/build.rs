@@ -144,12 +144,9 @@ fn of_point(records: &Records, point: u32) -> impl Iterator<Item = &Interval> {
     records.intervals.iter().filter(move |i| i.point == point)
 }
 
-/// The records with intervals of warm-up flagged, as schema 1 wrote them: what a point's end says, or for a point that
-/// was cut off what it would have said.
-pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
-    if records.manifest.schema < 2 {
-        return Cow::Borrowed(records);
-    }
+/// The records with intervals of warm-up flagged, as those of imported runs are already: what a point's end says, or
+/// for a point that was cut off what it would have said.
+pub(crate) fn with_warm_ups(records: &Records) -> Records {
     let mut flagged = records.clone();
     for begin in begins(records) {
         let of_point = || of_point(records, begin.point);
@@ -159,7 +156,7 @@ pub(crate) fn with_warm_ups(records: &Records) -> Cow<'_, Records> {
         let warm = |i: &&mut Interval| i.point == begin.point && i.from_ms < first_ms.saturating_add(warmup_ms);
         flagged.intervals.iter_mut().filter(warm).for_each(|i| i.warmup = true);
     }
-    Cow::Owned(flagged)
+    flagged
 }
 
 /// By what rule a point's warm-up was cut. A point of deletes has none: what it deleted is gone.

@@ -6,7 +6,6 @@
 //! otherwise the comparison says how large a difference it could have seen, or that it could have seen none.
 //! docs/method/compare.md tells how, decision 0011 why it refuses so often.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use linerate_record::histogram::DecodeError;
@@ -274,8 +273,8 @@ pub struct ComparisonThreshold {
 }
 
 /// One run, as compared.
-struct Run<'a> {
-    records: Cow<'a, Records>,
+struct Run {
+    records: Records,
     view: View,
 }
 
@@ -321,22 +320,18 @@ fn apart_in_time(a: &[Records], b: &[Records]) -> bool {
     a.iter().max() < b.iter().min() || b.iter().max() < a.iter().min()
 }
 
-fn runs(records: &[Records]) -> Result<Vec<Run<'_>>, DecodeError> {
+fn runs(records: &[Records]) -> Result<Vec<Run>, DecodeError> {
     records
         .iter()
         .map(|records| {
-            let together = build::together(records)?;
-            let flagged = match together {
-                Cow::Borrowed(records) => build::with_warm_ups(records),
-                Cow::Owned(records) => Cow::Owned(build::with_warm_ups(&records).into_owned()),
-            };
+            let flagged = build::with_warm_ups(build::together(records)?.as_ref());
             Ok(Run { records: flagged, view: build::build(records)? })
         })
         .collect()
 }
 
-fn arm(runs: &[Run<'_>]) -> ComparedRuns {
-    let run = |run: &Run<'_>| ArmRun {
+fn arm(runs: &[Run]) -> ComparedRuns {
+    let run = |run: &Run| ArmRun {
         id: run.view.run.id.clone(),
         started_unix_ms: run.view.run.started_unix_ms,
         linerate_version: run.view.run.linerate_version.clone(),
@@ -347,7 +342,7 @@ fn arm(runs: &[Run<'_>]) -> ComparedRuns {
 }
 
 /// Series of either arm, in the order of the first that has them. Equal mixes are one, whoever wrote them.
-fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<SeriesSpec> {
+fn names(arms: &[Vec<Run>; 2]) -> Vec<SeriesSpec> {
     let mut names = Vec::new();
     for series in arms.iter().flatten().flat_map(|run| &run.view.series) {
         let (workload, size) = (series.workload.clone(), series.size.clone());
@@ -359,7 +354,7 @@ fn names(arms: &[Vec<Run<'_>>; 2]) -> Vec<SeriesSpec> {
     names
 }
 
-fn find<'a>(run: &'a Run<'_>, of: &SeriesSpec) -> Option<&'a Series> {
+fn find<'a>(run: &'a Run, of: &SeriesSpec) -> Option<&'a Series> {
     run.view.series.iter().find(|s| s.workload == of.workload && s.size == of.size && s.clients == of.clients)
 }
 
@@ -374,7 +369,7 @@ fn name(of: &SeriesSpec) -> String {
 }
 
 /// Which arm has a series that the other has not.
-fn owner(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec) -> &'static str {
+fn owner(arms: &[Vec<Run>; 2], of: &SeriesSpec) -> &'static str {
     if arms[0].iter().any(|run| find(run, of).is_some()) { "A" } else { "B" }
 }
 
@@ -412,7 +407,7 @@ impl SeriesPosition {
 }
 
 /// Places that an arm measured of a series.
-fn places(arm: &[Run<'_>], of: &SeriesSpec) -> Vec<SeriesPosition> {
+fn places(arm: &[Run], of: &SeriesSpec) -> Vec<SeriesPosition> {
     let series = arm.iter().filter_map(|run| find(run, of));
     let mut all: Vec<SeriesPosition> =
         series.flat_map(|s| s.points.iter().map(|point| SeriesPosition::new(s, point))).collect();
@@ -421,7 +416,7 @@ fn places(arm: &[Run<'_>], of: &SeriesSpec) -> Vec<SeriesPosition> {
     all
 }
 
-fn lonely_points(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec, found: &SeriesComparison) -> Vec<String> {
+fn lonely_points(arms: &[Vec<Run>; 2], of: &SeriesSpec, found: &SeriesComparison) -> Vec<String> {
     let mut lonely = Vec::new();
     let compared = |place: SeriesPosition| {
         let matched = |p: &PointComparison| (p.rate_per_s, p.a_concurrency, p.driven_by);
@@ -436,15 +431,15 @@ fn lonely_points(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec, found: &SeriesCompar
 }
 
 /// A series that both arms have.
-fn one_series(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec) -> Result<Option<SeriesComparison>, DecodeError> {
-    let first = |arm: &'_ [Run<'_>]| arm.iter().find_map(|run| find(run, of).cloned());
+fn one_series(arms: &[Vec<Run>; 2], of: &SeriesSpec) -> Result<Option<SeriesComparison>, DecodeError> {
+    let first = |arm: &[Run]| arm.iter().find_map(|run| find(run, of).cloned());
     let (Some(a), Some(b)) = (first(&arms[0]), first(&arms[1])) else { return Ok(None) };
     let both = places(&arms[1], of);
     let mut points = Vec::new();
     for place in places(&arms[0], of).into_iter().filter(|place| both.contains(place)) {
         points.extend(pair(arms, of, a.measure, place)?);
     }
-    let knees = |arm: &[Run<'_>]| arm.iter().filter_map(|run| find(run, of).and_then(knee)).collect();
+    let knees = |arm: &[Run]| arm.iter().filter_map(|run| find(run, of).and_then(knee)).collect();
     Ok(Some(SeriesComparison {
         workload: of.workload.clone(),
         size: of.size.clone(),
@@ -466,7 +461,7 @@ fn knee(series: &Series) -> Option<u32> {
 
 /// The points of both arms at a place; `None` where an arm has none.
 fn pair(
-    arms: &[Vec<Run<'_>>; 2],
+    arms: &[Vec<Run>; 2],
     of: &SeriesSpec,
     measure: Measure,
     place: SeriesPosition,

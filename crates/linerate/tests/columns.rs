@@ -153,7 +153,7 @@ fn a_run_over_clients_fits_a_terminal() {
 fn runs_their_reports_and_comparisons_fit_a_terminal() {
     let recorded = repository().join("crates/linerate/tests/recorded");
     assert_fits(&["runs", recorded.to_str().unwrap()], 0);
-    for run in ["bench-schema-1", "bench-schema-2", "bench-schema-3-two-clients"] {
+    for run in ["bench-schema-3-mixed", "bench-schema-3-two-clients"] {
         assert_fits(&["report", recorded.join(run).to_str().unwrap()], 0);
     }
     assert_fits(&["experiment", "report", recorded.join("experiment-schema-1").to_str().unwrap()], 0);

@@ -1,4 +1,4 @@
-//! Loads described: in the folders of runs, on standard input, and absent in folders of before.
+//! Loads described: in the folders of runs, and on standard input.
 
 use std::fs;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use linerate_record::load::{Levels, Lookup, Server};
-use linerate_record::run::{Manifest, SCHEMA};
+use linerate_record::run::Manifest;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -90,33 +90,6 @@ fn a_description_is_the_whole_load_and_held_against_the_rules_of_flags() {
         forged("/endpoint/server", json!({ "hosts": { "authorities": ["192.0.2.1:9"], "every_address": false } }));
     let output = described_run(&none, &elsewhere, &[]);
     assert!(output.status.code() == Some(2) && shown(&output).contains("--yes-load"), "{}", shown(&output));
-}
-
-/// Folders of schema 1 and 2, as runs of their time left them; of the first, the intervals of one series were kept.
-#[test]
-fn folders_of_before_are_read_though_they_do_not_describe_their_load() {
-    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
-    for (name, schema, workloads, complete) in
-        [("bench-schema-1", 1, &["get"][..], false), ("bench-schema-2", 2, &["get", "mixed get=70,put=30"], true)]
-    {
-        let folder = recorded.join(name);
-        let manifest = manifest(&folder);
-        assert!(manifest.schema == schema && schema <= SCHEMA && manifest.load.is_none(), "{name}");
-        let view = view(&folder);
-        let found: Vec<String> = view.series.iter().map(|series| series.workload.to_string()).collect();
-        let found: Vec<&str> = found.iter().map(String::as_str).collect();
-        assert_eq!((found.as_slice(), view.run.complete), (workloads, complete), "{name}");
-        assert!(view.series.iter().flat_map(|series| &series.points).all(|point| point.requests > 0), "{name}");
-        for format in ["text", "csv", "html", "junit"] {
-            let out = tempdir().unwrap();
-            let file = out.path().join("report");
-            let mut command = linerate();
-            command.arg("report").arg(&folder).args(["--format", format, "-o"]).arg(&file);
-            let output = command.output().unwrap();
-            assert!(output.status.success(), "{name} as {format}: {}", shown(&output));
-            assert!(fs::metadata(&file).is_ok_and(|file| file.len() > 100), "{name} as {format}");
-        }
-    }
 }
 
 /// A folder of a version that says more of its load than this one knows: its figures are those of another load.

@@ -7,7 +7,6 @@ use std::thread::available_parallelism;
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
-use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::running::{bench_view, linerate, shown};
@@ -110,11 +109,11 @@ fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
     );
 }
 
-/// Runs that were kept: of schema 2, with a mix and a machine that was busy with other things; and of schema 3 with two
-/// clients, made by `recorded/two_clients.py`, which shares no code with linerate.
+/// Runs that were kept: one with a mix and a machine that was busy with other things; and one with two clients, made by
+/// `recorded/two_clients.py`, which shares no code with linerate.
 #[test]
 fn kept_runs_are_told_as_their_golden_files_say() {
-    for name in ["bench-schema-2", "bench-schema-3-two-clients"] {
+    for name in ["bench-schema-3-mixed", "bench-schema-3-two-clients"] {
         told_as_its_golden_files_say(name);
     }
 }
@@ -133,37 +132,4 @@ fn told_as_its_golden_files_say(kept: &str) {
         let expected = fs::read_to_string(&golden).expect("it is kept");
         assert!(reported == expected, "{kept}: REGENERATE=1 writes it anew\n{reported}");
     }
-}
-
-/// Schema 1 told of each interval whether it was warm-up, and not of each point how long that lasted: the same run in
-/// it is told in the same words.
-#[test]
-fn a_kept_run_in_the_words_of_schema_1_is_told_as_before() {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let (kept, folder) = (tests.join("recorded/bench-schema-2"), tempdir().unwrap());
-    let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
-    let values =
-        |name: &str| -> Vec<Value> { read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
-    let (mut points, mut intervals) = (values("points.jsonl"), values("intervals.jsonl"));
-    for end in points.iter_mut().filter(|line| line["event"] == "end") {
-        let warmup_ms = end.as_object_mut().unwrap().remove("warmup_ms").unwrap().as_u64().unwrap();
-        let of_point = || intervals.iter().filter(|i| i["point"] == end["point"]);
-        let Some(first_ms) = of_point().map(|i| i["from_ms"].as_u64().unwrap()).min() else { continue };
-        let warm = |i: &&mut Value| i["point"] == end["point"] && i["from_ms"].as_u64().unwrap() < first_ms + warmup_ms;
-        intervals.iter_mut().filter(warm).for_each(|i| i["warmup"] = true.into());
-    }
-    let lines = |values: &[Value]| values.iter().map(|value| format!("{value}\n")).collect::<String>();
-    let manifest = read("run.json").replace("\"schema\": 2", "\"schema\": 1");
-    for (name, text) in [
-        ("run.json", manifest),
-        ("points.jsonl", lines(&points)),
-        ("intervals.jsonl", lines(&intervals)),
-        ("readings.jsonl", read("readings.jsonl")),
-    ] {
-        fs::write(folder.path().join(name), text).unwrap();
-    }
-    let output = linerate().arg("report").arg(folder.path()).output().unwrap();
-    let golden = fs::read_to_string(tests.join("golden/recorded/bench-schema-2.txt")).unwrap();
-    assert!(output.status.success(), "{}", shown(&output));
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), golden);
 }

@@ -446,9 +446,13 @@ fn a_negative_number_is_quoted_with_what_is_to_be_written() {
 #[test]
 fn runs_that_cannot_be_read_have_a_row_with_the_reason() {
     let place = tempdir().unwrap();
-    for (name, manifest) in
-        [("newer", r#"{"schema": 99}"#), ("broken", "{"), ("empty", ""), ("none", r#"{"schema": 3}"#)]
-    {
+    for (name, manifest) in [
+        ("newer", r#"{"schema": 99}"#),
+        ("older", r#"{"schema": 2}"#),
+        ("broken", "{"),
+        ("empty", ""),
+        ("none", r#"{"schema": 3}"#),
+    ] {
         let run = place.path().join("runs").join(name);
         fs::create_dir_all(&run).unwrap();
         fs::write(run.join("run.json"), manifest).unwrap();
@@ -459,6 +463,7 @@ fn runs_that_cannot_be_read_have_a_row_with_the_reason() {
     assert_eq!(code, Some(0), "{listed}");
     for (name, why) in [
         ("runs/newer", "its schema is 99"),
+        ("runs/older", "its schema is 2"),
         ("runs/broken", "run.json: EOF"),
         ("runs/empty", "run.json: EOF"),
         ("runs/none", "run.json: missing field"),
@@ -469,6 +474,10 @@ fn runs_that_cannot_be_read_have_a_row_with_the_reason() {
     assert!(!listed.contains("no-run") && !listed.contains("a-file"), "{listed}");
     let (code, said) = said(typed(place.path(), "report"));
     assert!(code == Some(2) && said.contains("linerate runs runs says why"), "{said}");
+    for verb in ["report", "clean"] {
+        let (code, said) = self::said(typed(place.path(), &format!("{verb} runs/older")));
+        assert!(code == Some(2) && said.contains("reads schema 3: measure again"), "{verb}: {said}");
+    }
 }
 
 #[test]

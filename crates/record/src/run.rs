@@ -43,7 +43,7 @@ mod outside_intervals;
 mod point_sizes;
 mod resolved;
 
-/// Version of the folder's schema. Readers refuse a larger one.
+/// Version of the folder's schema, the only one that is read.
 pub const SCHEMA: u32 = 3;
 
 /// Most points that one run may hold.
@@ -350,7 +350,7 @@ pub struct PointEnd {
     /// Connections made during the point.
     pub connections: u64,
     /// What was warm-up, in milliseconds from the start of its first interval: intervals that start before are in no
-    /// figure. Absent in schema 1, where intervals are flagged.
+    /// figure. Absent in imported folders, whose intervals are flagged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ms: Option<u64>,
     /// Requests of the point that are in none of its intervals; of a client that was lost, it is not known. Absent in

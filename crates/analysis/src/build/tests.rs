@@ -528,20 +528,38 @@ fn a_point_in_which_nothing_ends_is_lost_however_short() {
 }
 
 #[test]
+<<<<<<< HEAD
 fn a_folder_of_schema_1_keeps_its_flagged_warm_up_out() {
+=======
+fn a_long_run_keeps_its_timeline_bounded() {
+    let mut records = records(&[1], |_| 5);
+    let template = records.intervals[5].clone();
+    records.intervals =
+        (0..10_000u64).map(|i| Interval { from_ms: i * 100, to_ms: i * 100 + 100, ..template.clone() }).collect();
+    records.readings = (0..10_000).map(|i| Reading { at_ms: i * 1000, ..Reading::default() }).collect();
+    let view = build(&records).unwrap();
+    assert!(view.timeline.load.len() <= timeline::LOAD_SAMPLES_MAX);
+    assert!(view.timeline.machine.len() <= timeline::MACHINE_SAMPLES_MAX);
+    let mean = view.timeline.load.iter().map(|s| s.requests_per_s).sum::<f64>() / view.timeline.load.len() as f64;
+    assert!((mean - 100.0).abs() < 1e-6, "grouping keeps the mean: {mean}");
+}
+
+#[test]
+fn intervals_that_an_imported_folder_flags_are_in_no_figure() {
+>>>>>>> schemas
     let mut records = records(&[1, 2], |_| 5);
-    let new = build(&records).unwrap();
-    records.manifest.schema = 1;
     for line in &mut records.points {
         if let PointLine::End(end) = line {
             end.warmup_ms = None;
         }
     }
-    records.intervals.iter_mut().filter(|i| i.from_ms % 1_100 == 0).for_each(|i| i.warmup = true);
-    let old = build(&records).unwrap();
-    assert_eq!(old.series, new.series);
-    assert_eq!(old.series[0].points[1].warmup_ms, 100);
-    assert!(old.timeline.load.iter().filter(|s| s.warmup).count() == 2);
+    // The first interval of each point and the last one.
+    records.intervals.iter_mut().filter(|i| [0, 1_000].contains(&(i.from_ms % 1_100))).for_each(|i| i.warmup = true);
+    let view = build(&records).unwrap();
+    for point in &view.series[0].points {
+        assert_eq!((point.warmup_ms, point.measured_ms, point.requests), (100, 900, 90));
+    }
+    assert_eq!(view.timeline.load.iter().filter(|s| s.warmup).count(), 4);
 }
 
 #[test]

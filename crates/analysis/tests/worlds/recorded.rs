@@ -90,8 +90,9 @@ fn manifest(duration_ms: u64) -> Manifest {
         "virtualized": false
     });
     let manifest = json!({
-        "schema": 2, "id": "world", "linerate_version": "0", "started_unix_ms": 0, "seed": 1, "asked": requested,
-        "target": target, "machine": machine, "interval_ms": INTERVAL_MS, "intervals_bytes_max": 1
+        "schema": 3, "id": "world", "linerate_version": "0", "started_unix_ms": 0, "seed": 1, "asked": requested,
+        "target": target, "clients": [{ "name": "local", "machine": machine, "threads": 1 }],
+        "interval_ms": INTERVAL_MS, "intervals_bytes_max": 1
     });
     serde_json::from_value(manifest).expect("it has every field that a manifest must have")
 }

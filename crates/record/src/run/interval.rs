@@ -22,7 +22,7 @@ pub struct Interval<H = EncodedHistogram> {
     pub from_ms: u64,
     /// End, in milliseconds since the run began.
     pub to_ms: u64,
-    /// Set while the point warms up, in schema 1 only: since then the point's end tells its warm-up.
+    /// Whether it is in no figure. Only imported folders have it; in others, the point's end states the warm-up.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub warmup: bool,
     /// Processor time of the linerate process, in nanoseconds.

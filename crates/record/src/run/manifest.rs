@@ -1,6 +1,6 @@
-//! `run.json`: what was asked, of what, and from where. Schemas 1 and 2 had one client and no name for it; they are
-//! read as runs of one. They, and folders that were imported, tell a load as readers are told it (`asked`); others
-//! describe it (`load`) and say what it became (`resolved`), and `asked` is made of both.
+//! `run.json`: what was requested, of what, and from where. A folder describes its load (`load`) and what it became
+//! (`resolved`), of which readers make a [`LoadRequest`]. A folder that does not describe it, such as an imported one,
+//! has the request itself (`asked`).
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ pub struct ClientClock {
     pub bound_ns: u64,
 }
 
-/// The manifest as any version wrote it, and as this one does.
+/// The manifest as folders have it.
 #[derive(Serialize, Deserialize)]
 struct AsWritten {
     schema: u32,
@@ -116,21 +116,16 @@ struct AsWritten {
     seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     load: Option<LoadAsWritten>,
-    /// Since schema 3, with `load`.
+    /// With `load`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resolved: Option<Resolved>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     site: Option<Site>,
-    /// Schemas 1 and 2, and where the load is not described.
+    /// Where the load is not described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "asked")]
     requested: Option<LoadRequest>,
     target: Target,
-    /// Schemas 1 and 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Machine>,
-    /// Since schema 3.
-    #[serde(default)]
     clients: Vec<Client>,
     interval_ms: u64,
     intervals_bytes_max: u64,
@@ -147,13 +142,13 @@ enum LoadAsWritten {
 /// Why a manifest is none of a run.
 #[derive(Debug, thiserror::Error)]
 enum WrongManifest {
-    #[error("it names neither clients nor, as schemas 1 and 2 do, a machine")]
+    #[error("it names no clients")]
     NoClients,
     #[error("it has {0} clients: a run has {CLIENTS_MAX} at most")]
     TooManyClients(usize),
     #[error("two clients are named {0:?}")]
     SameName(String),
-    #[error("it has neither load and resolved nor, as schemas 1 and 2 do, asked")]
+    #[error("it has neither load and resolved nor asked")]
     NoLoad,
     #[error("this version cannot read its load ({0}): read it with the version that wrote it, {1}")]
     UnknownLoad(String, String),
@@ -165,13 +160,8 @@ impl TryFrom<AsWritten> for Manifest {
     type Error = WrongManifest;
 
     fn try_from(mut written: AsWritten) -> Result<Self, WrongManifest> {
-        let threads = written.requested.as_ref().map_or(0, |requested| requested.threads);
-        let clients = match written.machine.take() {
-            Some(machine) if written.clients.is_empty() => vec![Client::local(machine, threads)],
-            _ => std::mem::take(&mut written.clients),
-        };
-        check(&clients)?;
-        let (load, resolved, requested) = loads(&mut written, clients[0].threads)?;
+        check(&written.clients)?;
+        let (load, resolved, requested) = loads(&mut written)?;
         Ok(Manifest {
             schema: written.schema,
             id: written.id,
@@ -184,7 +174,7 @@ impl TryFrom<AsWritten> for Manifest {
             site: written.site,
             requested,
             target: written.target,
-            clients,
+            clients: written.clients,
             interval_ms: written.interval_ms,
             intervals_bytes_max: written.intervals_bytes_max,
         })
@@ -206,7 +196,6 @@ impl From<Manifest> for AsWritten {
             site: manifest.site,
             requested: (!is_described).then_some(manifest.requested),
             target: manifest.target,
-            machine: None,
             clients: manifest.clients,
             interval_ms: manifest.interval_ms,
             intervals_bytes_max: manifest.intervals_bytes_max,
@@ -229,10 +218,7 @@ fn check(clients: &[Client]) -> Result<(), WrongManifest> {
 }
 
 /// What a manifest says of its load, in whichever form: its description goes before `asked`.
-fn loads(
-    written: &mut AsWritten,
-    threads: u32,
-) -> Result<(Option<Load>, Option<Resolved>, LoadRequest), WrongManifest> {
+fn loads(written: &mut AsWritten) -> Result<(Option<Load>, Option<Resolved>, LoadRequest), WrongManifest> {
     let requested = written.requested.take();
     let (load, resolved) = match (written.load.take(), written.resolved.take()) {
         (Some(LoadAsWritten::Known(load)), Some(resolved)) => (load, resolved),
@@ -246,7 +232,7 @@ fn loads(
     if points > POINTS_MAX {
         return Err(WrongManifest::TooManyPoints(points));
     }
-    let requested = LoadRequest::new(&load, &resolved, threads);
+    let requested = LoadRequest::new(&load, &resolved, written.clients[0].threads);
     Ok((Some(*load), Some(resolved), requested))
 }
 
@@ -256,9 +242,9 @@ mod tests {
 
     use super::*;
 
-    fn written(schema: u32, clients: &[(&str, Value)]) -> Value {
-        let mut all = json!({
-            "schema": schema, "id": "a", "linerate_version": "0.1.0", "started_unix_ms": 1, "seed": u64::MAX,
+    fn written(clients: &Value) -> Value {
+        json!({
+            "schema": 3, "id": "a", "linerate_version": "0.1.0", "started_unix_ms": 1, "seed": u64::MAX,
             "asked": {
                 "points": [], "duration_ms": 1, "threads": 3, "objects": 0, "bucket": "b", "prefix": "p/",
                 "payload": "signed", "unique": "tail", "verify": false, "range_bytes": null, "max_rate": null,
@@ -268,10 +254,8 @@ mod tests {
                 "kind": "null", "hosts": ["h:1"], "server": null, "lookup": "path", "region": "r",
                 "on_this_machine": true,
             },
-            "interval_ms": 100, "intervals_bytes_max": 1,
-        });
-        clients.iter().for_each(|(key, value)| all[key] = value.clone());
-        all
+            "clients": clients, "interval_ms": 100, "intervals_bytes_max": 1,
+        })
     }
 
     fn read(value: &Value) -> Result<Manifest, String> {
@@ -279,38 +263,35 @@ mod tests {
     }
 
     #[test]
-    fn older_schemas_are_runs_of_one_client() {
-        let machine = serde_json::to_value(Machine { cpus: 7, ..Machine::default() }).unwrap();
-        for schema in [1, 2] {
-            let manifest = read(&written(schema, &[("machine", machine.clone())])).unwrap();
-            assert_eq!((manifest.machine().cpus, manifest.threads(), manifest.seed), (7, 3, u64::MAX), "{schema}");
-            assert_eq!(manifest.clients[0].name, LOCAL);
-            let again: Manifest = serde_json::from_str(&serde_json::to_string(&manifest).unwrap()).unwrap();
-            assert_eq!(again, manifest, "{schema}");
-        }
+    fn a_manifest_that_has_asked_alone_is_read_and_written_again() {
+        let client = Client::local(Machine { cpus: 7, ..Machine::default() }, 3);
+        let manifest = read(&written(&json!([client]))).unwrap();
+        assert_eq!((manifest.machine().cpus, manifest.threads(), manifest.seed), (7, 3, u64::MAX));
+        let again: Manifest = serde_json::from_str(&serde_json::to_string(&manifest).unwrap()).unwrap();
+        assert_eq!(again, manifest);
     }
 
     #[test]
     fn clients_are_some_and_have_names_of_their_own() {
         let client = |name: String| json!({ "name": name, "machine": Machine::default(), "threads": 2 });
         let clients_named = |names: &[&str]| -> Value { names.iter().map(|name| client((*name).to_owned())).collect() };
-        let two = read(&written(3, &[("clients", clients_named(&["a", "b"]))])).unwrap();
+        let two = read(&written(&clients_named(&["a", "b"]))).unwrap();
         assert_eq!((two.clients.len(), two.threads(), two.clients[1].clock), (2, 4, None));
         let many: Value = (0..=CLIENTS_MAX).map(|i| client(i.to_string())).collect();
-        for (clients, part) in [
-            (clients_named(&[]), "neither clients"),
-            (clients_named(&["a", "a"]), "named \"a\""),
-            (many, "1024 at most"),
-        ] {
-            let error = read(&written(3, &[("clients", clients)])).unwrap_err();
+        for (clients, part) in
+            [(clients_named(&[]), "no clients"), (clients_named(&["a", "a"]), "named \"a\""), (many, "1024 at most")]
+        {
+            let error = read(&written(&clients)).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
-        assert!(read(&written(3, &[])).is_err());
+        let mut none = written(&Value::Null);
+        none.as_object_mut().unwrap().remove("clients");
+        assert!(read(&none).unwrap_err().contains("missing field `clients`"));
     }
 
     /// A folder that describes its load, at these levels, in place of `asked`.
     fn described(levels: &Value) -> Value {
-        let mut all = written(3, &[("clients", json!([{ "name": "a", "machine": Machine::default(), "threads": 5 }]))]);
+        let mut all = written(&json!([{ "name": "a", "machine": Machine::default(), "threads": 5 }]));
         all.as_object_mut().unwrap().remove("asked");
         all["load"] = json!({
             "endpoint": {
@@ -352,7 +333,7 @@ mod tests {
         // A load of which nobody says what it became tells nothing that what was asked does not.
         let mut both = whole.clone();
         both.as_object_mut().unwrap().remove("resolved");
-        both["asked"] = written(3, &[])["asked"].clone();
+        both["asked"] = written(&json!([]))["asked"].clone();
         both["asked"]["objects"] = 8.into();
         let manifest = read(&both).unwrap();
         assert_eq!((reported(&manifest.requested), manifest.load), (("b", "p/", 3, 8, 1, 0), None));

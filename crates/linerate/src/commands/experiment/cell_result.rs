@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_run_whose_target_does_not_show_what_it_confirmed_excludes_its_block() {
-        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/bench-schema-2");
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/bench-schema-3-mixed");
         let run = tempfile::tempdir().unwrap();
         for file in fs::read_dir(recorded).unwrap().map(Result::unwrap) {
             fs::copy(file.path(), run.path().join(file.file_name())).unwrap();

@@ -3,6 +3,7 @@
 //! What is one object (`run.json`, `experiment.json`) is at most 16 MiB; files of lines have the bounds of
 //! [`super::json_lines`]. Records stay in memory and take about three times what their files do.
 
+use std::cmp::Ordering;
 use std::io;
 use std::path::Path;
 
@@ -52,13 +53,12 @@ fn not_a_run(path: &Path, error: &io::Error) -> Failure {
 pub(crate) fn manifest(path: &Path, text: &[u8]) -> Result<Manifest, Failure> {
     let not_a_run = |why: String| Failure::NotARun { path: path.to_owned(), why };
     let schema: Schema = serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))?;
-    if schema.schema == 0 {
-        return Err(not_a_run(format!("run.json: its schema is 0: schemas are from 1 to {SCHEMA}")));
-    }
-    if schema.schema > SCHEMA {
-        let newer =
-            format!("its schema is {}, but this linerate reads up to {SCHEMA}: use a newer linerate", schema.schema);
-        return Err(not_a_run(newer));
+    let other =
+        |fix| not_a_run(format!("its schema is {}, but this linerate reads schema {SCHEMA}: {fix}", schema.schema));
+    match schema.schema.cmp(&SCHEMA) {
+        Ordering::Less => return Err(other("measure again")),
+        Ordering::Greater => return Err(other("use a newer linerate")),
+        Ordering::Equal => {}
     }
     serde_json::from_slice(text).map_err(|e| not_a_run(format!("run.json: {e}")))
 }
@@ -140,6 +140,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::terminal::failure::code;
 
     #[test]
     fn a_file_in_place_of_a_folder_is_said_to_be_one() {
@@ -152,11 +153,20 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_a_newer_linerate_is_refused_by_name() {
+    fn a_folder_of_another_schema_is_refused_with_both_schemas_and_the_fix() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("run.json"), r#"{"schema": 99}"#).unwrap();
-        let error = read(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("schema is 99") && error.contains("newer"), "{error}");
+        for (schema, fix) in [(0, "measure again"), (2, "measure again"), (99, "use a newer linerate")] {
+            fs::write(folder.path().join("run.json"), format!(r#"{{"schema": {schema}}}"#)).unwrap();
+            for error in [read(folder.path()).unwrap_err(), read_owned_manifest(folder.path()).unwrap_err()] {
+                let part = format!("its schema is {schema}, but this linerate reads schema {SCHEMA}: {fix}");
+                assert!(error.to_string().contains(&part), "{error}");
+                assert_eq!(error.code(), code::USAGE);
+            }
+        }
+        // A whole manifest of schema 1.
+        let text = include_bytes!("../../../../../fuzz/seeds/manifest/host");
+        let error = manifest(folder.path(), text).unwrap_err().to_string();
+        assert!(error.contains("its schema is 1, but") && error.contains("measure again"), "{error}");
         assert!(read(Path::new("/nonexistent")).unwrap_err().to_string().contains("run.json"));
     }
 }
