@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn no_agent_has_more_in_flight_at_the_end_than_it_was_to_have() {
         let row = InFlightRow { open: 2, open_bytes: vec![(50, 10)], ..InFlightRow::none(1, Op::Get) };
-        let check = |row: &InFlightRow| check_in_flight(&[row.clone()], &order(), 2, 10);
+        let check = |row: &InFlightRow| check_in_flight(std::slice::from_ref(row), &order(), 2, 10);
         assert_eq!(check(&row), Ok(()));
         for wrong in [
             InFlightRow { host: 2, ..row.clone() },

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn requests_in_flight_are_bounded() {
         let row = InFlightRow { open: 2, open_bytes: vec![(250, 70)], ..InFlightRow::none(1, Op::Put) };
-        assert_eq!(of_in_flight(&[row.clone()]), None);
+        assert_eq!(of_in_flight(std::slice::from_ref(&row)), None);
         for beyond in [
             InFlightRow { open_bytes: vec![(0, -(1 << 51))], ..row.clone() },
             InFlightRow { failed_bytes: vec![(TIME_MS_MAX + 1, 1)], ..row.clone() },

@@ -30,7 +30,7 @@ fn lines_at_fault(file: &File) -> Vec<usize> {
 
 fn is_private(line: &str) -> bool {
     let is_of = ["fn of(", "fn of<", "let of = |", "let of = move |"].iter().any(|begin| line.contains(begin));
-    is_of || identifiers(line).any(|name| has_old_word(name))
+    is_of || identifiers(line).any(has_old_word)
 }
 
 fn identifiers(line: &str) -> impl Iterator<Item = &str> {

@@ -528,25 +528,7 @@ fn a_point_in_which_nothing_ends_is_lost_however_short() {
 }
 
 #[test]
-<<<<<<< HEAD
-fn a_folder_of_schema_1_keeps_its_flagged_warm_up_out() {
-=======
-fn a_long_run_keeps_its_timeline_bounded() {
-    let mut records = records(&[1], |_| 5);
-    let template = records.intervals[5].clone();
-    records.intervals =
-        (0..10_000u64).map(|i| Interval { from_ms: i * 100, to_ms: i * 100 + 100, ..template.clone() }).collect();
-    records.readings = (0..10_000).map(|i| Reading { at_ms: i * 1000, ..Reading::default() }).collect();
-    let view = build(&records).unwrap();
-    assert!(view.timeline.load.len() <= timeline::LOAD_SAMPLES_MAX);
-    assert!(view.timeline.machine.len() <= timeline::MACHINE_SAMPLES_MAX);
-    let mean = view.timeline.load.iter().map(|s| s.requests_per_s).sum::<f64>() / view.timeline.load.len() as f64;
-    assert!((mean - 100.0).abs() < 1e-6, "grouping keeps the mean: {mean}");
-}
-
-#[test]
 fn intervals_that_an_imported_folder_flags_are_in_no_figure() {
->>>>>>> schemas
     let mut records = records(&[1, 2], |_| 5);
     for line in &mut records.points {
         if let PointLine::End(end) = line {
