@@ -72,14 +72,14 @@ const ABSENCES: [Absence; 8] = [
     },
     Absence {
         within: &["wire", "load", "flows"],
-        but: &["load/src/target"],
+        but: &["load/src/local_target"],
         modules: &[],
         words: &["tokio", "hyper", "async"],
         instead: "the wire loop has no async runtime",
     },
     Absence {
         within: &["wire", "load", "flows"],
-        but: &["load/src/target"],
+        but: &["load/src/local_target"],
         modules: &[],
         words: &["Mutex", "RwLock", "Condvar", "Barrier"],
         instead: "event-loop threads wait for none of each other",
@@ -232,8 +232,8 @@ mod tests {
             ("crates/wire/src/sys.rs", "use std::fs;\n", &[]),
             ("crates/wire/src/tally.rs", "use linerate_record::run::Op;\n", &["Op"]),
             ("crates/load/src/tally.rs", "use linerate_record::run::Op;\n", &[]),
-            ("crates/load/src/target/null.rs", "use std::sync::Mutex;\nasync fn a() {}\n", &[]),
-            ("crates/load/src/target.rs", "use tokio::net;\n", &[]),
+            ("crates/load/src/local_target/null.rs", "use std::sync::Mutex;\nasync fn a() {}\n", &[]),
+            ("crates/load/src/local_target.rs", "use tokio::net;\n", &[]),
             ("crates/load/src/point.rs", "use std::fs;\n", &["std::fs"]),
             ("crates/loads/src/point.rs", "use std::fs;\n", &[]),
         ];
