@@ -11,7 +11,8 @@ use crate::view::{Point, Series};
 
 /// Points in which no request ended, though something moved: they have no throughput.
 pub(super) fn none_ended(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    let none = |p: &Point| is_timed(p) && !p.has_ended_requests() && !is_unanswered(p, run);
+    let moves = |p: &Point| is_timed(p) && p.all_moved_bytes() > 0;
+    let none = |p: &Point| moves(p) && !p.has_ended_requests() && !is_unanswered(p, run);
     let (points, evidence) = those(series, none)?;
     let longest_ms = series.points.iter().filter(|p| none(p)).map(|p| p.measured_ms).max().unwrap_or(0);
     Some(Finding {
