@@ -230,9 +230,12 @@ fn uploads_under_way_when_a_point_ends_are_told() {
         (status, etag, body, Duration::from_millis(400))
     });
     let (outcome, _) = driven(address, 1, EndCondition::Intervals(2), 2);
-    let reported: Vec<_> =
-        outcome.unfinished.iter().map(|u| (u.id.seq, u.size_bytes, u.upload_id.as_deref())).collect();
-    assert_eq!(reported, [(0, SIZE, Some("up/1")), (1, SIZE, Some("up/1"))]);
+    // Uploads that were in flight at the end are waited for, under load: what that load began is given up.
+    assert!(!outcome.unfinished.is_empty());
+    for upload in &outcome.unfinished {
+        assert!(upload.id.seq >= 2, "those in flight at the end have ended: {upload:?}");
+        assert_eq!((upload.size_bytes, upload.upload_id.as_deref()), (SIZE, Some("up/1")));
+    }
     assert_eq!(outcome.unended_writes, 0, "their creation was waited for");
-    assert_eq!(lines(&seen).len(), 2);
+    assert!(lines(&seen).len() > 2);
 }

@@ -172,7 +172,7 @@ impl Row<'_> {
         add(&mut figures, "ended", point.ended.map(phrases::ended_key));
         // Where nothing succeeded or moved there is nothing that could vary.
         let measured = point.has_ended_requests();
-        let half_width = |estimate: &Estimate| estimate.half_width_95.filter(|_| measured);
+        let half_width = |estimate: &Estimate| estimate.half_width_95.filter(|_| point.requests > 0);
         let of_bytes = half_width(&point.bytes_per_s).filter(|_| moved(point.bytes_per_s.mean).is_some());
         add(&mut figures, "bytes_per_s_half_width_95", of_bytes);
         add(&mut figures, "requests_per_s_half_width_95", half_width(&point.requests_per_s));

@@ -11,12 +11,13 @@ use linerate_record::finding::FindingKind;
 use super::docs;
 
 /// Where the types are that a run folder has.
-const RUN_FOLDER_SOURCES: [&str; 12] = [
+const RUN_FOLDER_SOURCES: [&str; 13] = [
     "record/src/run.rs",
     "record/src/run/manifest.rs",
     "record/src/run/interval.rs",
     "record/src/run/resolved.rs",
-    "record/src/run/beside.rs",
+    "record/src/run/in_flight.rs",
+    "record/src/run/outside_intervals.rs",
     "record/src/reading.rs",
     "record/src/machine.rs",
     "record/src/finding.rs",
