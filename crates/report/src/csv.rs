@@ -171,13 +171,13 @@ impl Row<'_> {
         let mut figures = self.begun(purpose);
         add(&mut figures, "ended", point.ended.map(phrases::ended_key));
         // Where nothing succeeded or moved there is nothing that could vary.
-        let measured = point.has_ended_requests();
-        let half_width = |estimate: &Estimate| estimate.half_width_95.filter(|_| point.requests > 0);
+        let measured = point.requests > 0;
+        let half_width = |estimate: &Estimate| estimate.half_width_95.filter(|_| measured);
         let of_bytes = half_width(&point.bytes_per_s).filter(|_| moved(point.bytes_per_s.mean).is_some());
         add(&mut figures, "bytes_per_s_half_width_95", of_bytes);
         add(&mut figures, "requests_per_s_half_width_95", half_width(&point.requests_per_s));
         add(&mut figures, "bytes_per_s", moved(point.bytes_per_s.mean));
-        add(&mut figures, "requests_per_s", measured.then_some(point.requests_per_s.mean));
+        add(&mut figures, "requests_per_s", point.has_ended_requests().then_some(point.requests_per_s.mean));
         add(&mut figures, "requests", Some(point.requests));
         add(&mut figures, "bytes", Some(point.bytes));
         add(&mut figures, "errors", Some(point.error_count()));
