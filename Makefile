@@ -313,7 +313,8 @@ $(ZIG)/cargo-zigbuild:
 lint: tidy clippy
 
 clippy:
-	$(CARGO) clippy --workspace --all-targets --test system --test cluster -- -D warnings
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --test system --test cluster -- -D warnings
 
 tidy:
 	$(CARGO) fmt --check

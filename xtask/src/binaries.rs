@@ -6,7 +6,7 @@ use std::env;
 use std::error::Error;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,26 +17,24 @@ use crate::process::by_hand;
 use crate::{Outcome, success_if};
 
 /// Groups of tests of more than half a minute, which begin first: one that began last would end alone.
-const LONGEST: [&str; 15] = [
+const LONGEST: [&str; 10] = [
     "linerate tests/main.rs hostile",
     "linerate tests/main.rs embedded",
-    "linerate tests/main.rs experiment_fleet",
-    "linerate tests/main.rs experiment_conduct",
     "linerate tests/main.rs bounds",
     "linerate tests/main.rs fleet_bench",
-    "analysis tests/main.rs worlds",
-    "linerate tests/main.rs ended",
     "linerate tests/main.rs fleet_kinds",
-    "model tests/main.rs planted",
-    "linerate tests/main.rs fleet_tune",
-    "linerate tests/main.rs impossible",
-    "kube tests/main.rs exec",
-    "linerate src/lib.rs mistakes",
+    "linerate tests/main.rs experiment_conduct",
+    "analysis tests/main.rs worlds",
+    "load tests/main.rs faults",
     "linerate tests/main.rs tls",
+    "linerate tests/main.rs ended",
 ];
 
 /// How names of tests begin that measure time: they run where [`TIMED`] is set, one at a time.
 const MEASURES_TIME: &str = "timed_";
+
+/// Tests that take too long for the gate: crate, path of the test, seconds, and what the gate has of the same.
+const SLOW: &str = include_str!("../../.ci/slow-tests.tsv");
 
 /// Set where tests may hold what they do to times: nothing runs beside them.
 const TIMED: &str = "LINERATE_TIMED";
@@ -121,6 +119,21 @@ fn print_longest(mut times: Vec<(Duration, String)>) {
     }
 }
 
+/// Crate, test, and its substitute in the gate of each row of [`SLOW`].
+fn slow_tests() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    SLOW.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let mut cells = line.split('\t');
+        Some((cells.next()?, cells.next()?, cells.nth(1)?))
+    })
+}
+
+/// Whether only `make test-timed` runs a test of this binary: it measures time, or is one of [`SLOW`].
+fn is_left_out(binary: &Binary, test: &str) -> bool {
+    let package = binary.place.file_name().unwrap_or_default();
+    let name = test.rsplit("::").next().unwrap_or(test);
+    name.starts_with(MEASURES_TIME) || slow_tests().any(|(of_crate, slow, _)| package == of_crate && slow == test)
+}
+
 /// The tests of a binary by their modules. With arguments, which select tests, it is one group.
 fn grouped(binary: Binary, arguments: &[String], is_timed: bool) -> Result<Vec<Group>, Box<dyn Error>> {
     let all = Group { binary: Arc::new(binary), module: String::new(), tests: Vec::new() };
@@ -134,14 +147,13 @@ fn grouped(binary: Binary, arguments: &[String], is_timed: bool) -> Result<Vec<G
     Ok(by_module(&all.binary, &String::from_utf8(listed.stdout)?, is_timed))
 }
 
-/// Groups of what a binary lists: `plan::a_plan_is_read: test`. Tests that measure time are left out unless all is
-/// timed. Binaries of libtest-mimic have no modules, and take one name at the most: each of their tests is a group.
+/// Groups of what a binary lists: `plan::a_plan_is_read: test`. Tests that measure time or are slow are left out unless
+/// all is timed. Binaries of libtest-mimic have no modules, and take one name at the most: each of their tests is a group.
 fn by_module(binary: &Arc<Binary>, listed: &str, is_timed: bool) -> Vec<Group> {
     let has_modules = listed.contains("::");
     let mut groups: Vec<Group> = Vec::new();
     for test in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
-        let name = test.rsplit("::").next().unwrap_or(test);
-        if name.starts_with(MEASURES_TIME) && !is_timed {
+        if is_left_out(binary, test) && !is_timed {
             continue;
         }
         let module = test.split_once("::").map_or("", |(module, _)| module);
@@ -299,14 +311,46 @@ mod tests {
     }
 
     #[test]
+    fn slow_tests_run_only_where_all_is_timed() {
+        let (of_crate, slow, _) = slow_tests().next().unwrap();
+        let binary = |package: &str| Binary {
+            name: "tests/main.rs".into(),
+            executable: "/w/target/debug/deps/all-1".into(),
+            place: Path::new("/w/crates").join(package),
+        };
+        let listed = format!("{slow}: test\n{slow}_too: test\n");
+        let counts = |package: &str, is_timed| {
+            let groups = by_module(&Arc::new(binary(package)), &listed, is_timed);
+            groups.iter().map(|group| group.tests.len()).sum::<usize>()
+        };
+        assert_eq!((counts(of_crate, false), counts(of_crate, true), counts("other", false)), (1, 2, 2));
+    }
+
+    #[test]
+    fn slow_tests_exist_and_the_gate_has_another_of_their_crate() {
+        let rows: Vec<_> = slow_tests().collect();
+        let written = SLOW.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(rows.len(), written, "a row has four cells");
+        for (of_crate, slow, substitute) in &rows {
+            let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(of_crate).join("tests");
+            for test in [slow, substitute] {
+                let declared = format!("fn {}()", test.rsplit("::").next().unwrap());
+                let found = Command::new("grep").args(["-rqF", &declared]).arg(&tests).status().unwrap();
+                assert!(found.success(), "{of_crate} has no {declared}");
+            }
+            assert!(rows.iter().all(|(_, other, _)| other != substitute), "{substitute} is left out as well");
+        }
+    }
+
+    #[test]
     fn what_takes_longest_begins_first_and_all_else_stays_in_order() {
         let group = |package: &str, module: &str| {
             let (name, place) = ("tests/main.rs".to_owned(), PathBuf::from("/w/crates").join(package));
             let binary = Arc::new(Binary { name, executable: PathBuf::new(), place });
             Group { binary, module: module.to_owned(), tests: Vec::new() }
         };
-        let groups = vec![group("a", "x"), group("model", "planted"), group("a", "y"), group("linerate", "embedded")];
+        let groups = vec![group("a", "x"), group("load", "faults"), group("a", "y"), group("linerate", "embedded")];
         let modules: Vec<String> = longest_first(groups).into_iter().map(|group| group.module).collect();
-        assert_eq!(modules, ["embedded", "planted", "x", "y"]);
+        assert_eq!(modules, ["embedded", "faults", "x", "y"]);
     }
 }

@@ -26,6 +26,9 @@ use tempfile::tempdir;
 
 type Check = fn() -> Result<(), Failed>;
 
+/// The name of a check, what it needs, and the check.
+type NamedCheck = (&'static str, &'static [&'static str], Check);
+
 /// What a cluster of network namespaces needs.
 const CLUSTER: &[&str] =
     &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl", "ethtool", "losetup", "mkfs.ext4"];

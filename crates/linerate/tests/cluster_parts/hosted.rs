@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
-use super::{Cluster, PATIENT, machines, shared};
+use super::{Cluster, LONG_TIMEOUT, machines, shared};
 use crate::running::{eventually_within, linerate, shown};
 
 type Check = (&'static str, fn() -> Result<(), Failed>);
@@ -90,7 +90,7 @@ fn await_agent(cluster: &Cluster) {
         std::thread::sleep(Duration::from_secs(2));
         ran(cluster, "fleet check --fleet", &[&fleet()]).status.success()
     };
-    eventually_within(PATIENT, "an agent of the machine", is_reached);
+    eventually_within(LONG_TIMEOUT, "an agent of the machine", is_reached);
 }
 
 /// Changes the machine, and deletes the pod through which that was done; the value before, and since when it waits.
@@ -111,7 +111,7 @@ fn changed_and_deleted(cluster: &Cluster) -> (String, Instant) {
         std::thread::sleep(Duration::from_secs(1));
         units(cluster, "linerate-agent-*").is_empty()
     };
-    eventually_within(PATIENT, "no agent to be left", has_ended);
+    eventually_within(LONG_TIMEOUT, "no agent to be left", has_ended);
     assert!(begun.elapsed() < WAITS, "all of that took {:?}", begun.elapsed());
     assert_eq!(there(cluster, &["cat", PLACE]), NEW, "the change is as it was");
     assert_eq!(units(cluster, "linerate-tune-*"), timer, "and so is its watch");

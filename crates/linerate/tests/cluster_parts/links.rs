@@ -11,7 +11,7 @@ use linerate_analysis::net::comparison::{NetComparison, NetPairRatio};
 use linerate_analysis::net::view::NetView;
 
 use super::reach::Check;
-use super::{Cluster, NODES, PATIENT, of_variant, parts};
+use super::{Cluster, LONG_TIMEOUT, NODES, of_variant, parts};
 use crate::running::{eventually_within, linerate, shown};
 
 pub(crate) const CHECKS: [Check; 2] = [
@@ -72,7 +72,7 @@ impl<'c> Linked<'c> {
         println!("{}", fs::read_to_string(&linked.fleet)?);
         // Routes to pods, and what leads to Services, come after pods are ready.
         let check = format!("net --fleet {path} {} --visits 1 --duration 100ms --warmup 0s", linked.flags());
-        eventually_within(PATIENT, "all pairs to reach each other", || {
+        eventually_within(LONG_TIMEOUT, "all pairs to reach each other", || {
             let folder = linked.folder("tried");
             let output = ended(cluster, &format!("{check} --streams 1 --json -o {folder}"));
             let view = serde_json::from_slice::<NetView>(&output.stdout).ok();

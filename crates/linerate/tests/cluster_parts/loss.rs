@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{Cluster, PATIENT};
+use super::{Cluster, LONG_TIMEOUT};
 use crate::running::eventually_within;
 
 /// Twenty requests a second, each with a connection of its own.
@@ -121,7 +121,7 @@ pub(crate) fn lose(
 
 /// Waits until both nodes answer again.
 pub(crate) fn await_both(cluster: &Cluster, address: SocketAddr) {
-    eventually_within(PATIENT, "both nodes to answer", || {
+    eventually_within(LONG_TIMEOUT, "both nodes to answer", || {
         ask_often(cluster, address, 20).is_ok_and(|requested| {
             let counts = by_node(&requested);
             counts.len() == 2 && !counts.contains_key("")

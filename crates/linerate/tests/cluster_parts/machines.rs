@@ -12,7 +12,7 @@ use super::reach::{
     Check, IN_SEGMENT, address_of_service, all_see, announcing, answered_directly, over_both, pods_and_services,
     pods_by_the_router,
 };
-use super::{Cluster, NODES, PATIENT, of_variant};
+use super::{Cluster, LONG_TIMEOUT, NODES, of_variant};
 use crate::running::eventually_within;
 
 /// What these checks need beside the others, in the place of a kind of link.
@@ -110,7 +110,7 @@ fn tell_of_geneve(cluster: &Cluster) -> Result<(), Failed> {
             Some(its["xdp"]["prog"]["name"].as_str()?.to_owned())
         };
         for card in ["eth0", "eth1"] {
-            eventually_within(PATIENT, "a program of XDP", || program(card).as_deref() == Some("cil_xdp_entry"));
+            eventually_within(LONG_TIMEOUT, "a program of XDP", || program(card).as_deref() == Some("cil_xdp_entry"));
         }
     }
     Ok(())

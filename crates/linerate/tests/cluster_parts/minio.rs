@@ -14,7 +14,7 @@ use linerate_analysis::view::View;
 use serde_json::Value;
 
 use super::objects::{Client, Read};
-use super::{Cluster, PATIENT, has, missing, parts, render, script, shared};
+use super::{Cluster, LONG_TIMEOUT, has, missing, parts, render, script, shared};
 use crate::running::{bench_command, eventually_within, linerate, shown, view};
 
 const NODES: usize = 4;
@@ -105,7 +105,7 @@ fn start(name: &'static str) -> Result<Cluster, String> {
         cluster.kubectl(&["wait", "--for=condition=Ready", "pod", "--all", "--timeout=180s", "--namespace", namespace]);
     }
     let client = client(&cluster);
-    eventually_within(PATIENT, "every node to serve", || (0..NODES).all(|node| client.serves(node)));
+    eventually_within(LONG_TIMEOUT, "every node to serve", || (0..NODES).all(|node| client.serves(node)));
     reported("every node serves");
     (1..=NODES).for_each(|node| shape(&cluster, node));
     for client in [&client, &Client { bucket: "load", ..client.clone() }] {
@@ -285,7 +285,7 @@ fn crashes(cluster: &Cluster) -> Result<(), Failed> {
         // Six of eight drives are enough for writes too.
         client.write(KEPT..KEPT + WRITTEN, &OTHERS)?;
         cluster.act(&["boot", &lost]);
-        eventually_within(PATIENT, "the node to serve again", || (0..NODES).all(|node| client.serves(node)));
+        eventually_within(LONG_TIMEOUT, "the node to serve again", || (0..NODES).all(|node| client.serves(node)));
         back = began.elapsed();
         Ok(())
     })?;
@@ -337,15 +337,15 @@ fn is_replaced(cluster: &Cluster) -> Result<(), Failed> {
         println!("{command}");
         cluster.kubectl(&command.split(' ').collect::<Vec<_>>());
     }
-    eventually_within(PATIENT, "the pod to run on the other machine", || {
+    eventually_within(LONG_TIMEOUT, "the pod to run on the other machine", || {
         thread::sleep(Duration::from_secs(1));
         machines(cluster) == ["n1", "n5", "n2", "n4"]
     });
     println!("{:6.1} s the pod is on n{SPARE}", began.elapsed().as_secs_f64());
     let moved = Instant::now();
     client.nodes[LOST as usize - 1].set_ip([10, 231, 80, 10 + SPARE as u8].into());
-    eventually_within(PATIENT, "every node to serve", || (0..NODES).all(|node| client.serves(node)));
-    eventually_within(PATIENT, "both drives to have all objects", || {
+    eventually_within(LONG_TIMEOUT, "every node to serve", || (0..NODES).all(|node| client.serves(node)));
+    eventually_within(LONG_TIMEOUT, "both drives to have all objects", || {
         thread::sleep(Duration::from_secs(1));
         (1..=2).all(|drive| on_drive(cluster, SPARE, drive) >= KEPT)
     });

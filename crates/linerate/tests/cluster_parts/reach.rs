@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use libtest_mimic::Failed;
 
 use super::loss::{Requested, ask_often, await_both, by_node, lose};
-use super::{Cluster, NODES, PATIENT, of_variant};
+use super::{Cluster, LONG_TIMEOUT, NODES, of_variant};
 use crate::running::eventually_within;
 
 /// The client behind the router, and in the segment of the nodes' second links.
@@ -58,7 +58,7 @@ fn service(cluster: &Cluster, path: &str) -> String {
 fn await_pods(cluster: &Cluster) {
     let ((name, _), (_, address)) = (pod(cluster, 1), pod(cluster, 2));
     let words = ["exec", "--namespace", "minio", &name, "--", "/answer", "ask", &address, "9000"];
-    eventually_within(PATIENT, "pods to reach each other", || cluster.ended(&words).status.success());
+    eventually_within(LONG_TIMEOUT, "pods to reach each other", || cluster.ended(&words).status.success());
 }
 
 pub(crate) fn pods_and_services(cluster: &Cluster) -> Result<(), Failed> {
@@ -91,7 +91,7 @@ pub(crate) fn pods_by_the_router(cluster: &Cluster) -> Result<(), Failed> {
 /// The address that the pool has given to the service.
 pub(crate) fn address_of_service(cluster: &Cluster) -> Result<SocketAddr, Failed> {
     let path = ".status.loadBalancer.ingress[0].ip";
-    eventually_within(PATIENT, "an address of the pool", || !service(cluster, path).is_empty());
+    eventually_within(LONG_TIMEOUT, "an address of the pool", || !service(cluster, path).is_empty());
     let address: IpAddr = service(cluster, path).parse()?;
     Ok(SocketAddr::new(address, 9000))
 }
@@ -112,7 +112,7 @@ pub(crate) fn all_see(requested: &[Requested], client: &str) {
 
 pub(crate) fn over_both(cluster: &Cluster) -> Result<(), Failed> {
     let address = address_of_service(cluster)?;
-    eventually_within(PATIENT, "two next hops", || next_hops(cluster, address) == NODES as usize);
+    eventually_within(LONG_TIMEOUT, "two next hops", || next_hops(cluster, address) == NODES as usize);
     println!("{}", cluster.act(&["on", "router", "ip", "route", "show", &address.ip().to_string()]));
     await_both(cluster, address);
     let requested = ask_often(cluster, address, 60)?;
@@ -125,11 +125,11 @@ pub(crate) fn over_both(cluster: &Cluster) -> Result<(), Failed> {
 
 fn heals(cluster: &Cluster, way: (&str, &str)) -> Result<(), Failed> {
     let address = address_of_service(cluster)?;
-    eventually_within(PATIENT, "two next hops", || next_hops(cluster, address) == NODES as usize);
+    eventually_within(LONG_TIMEOUT, "two next hops", || next_hops(cluster, address) == NODES as usize);
     await_both(cluster, address);
     let loss = lose(cluster, address, 2, way, 12)?;
     assert!(loss.healed.as_secs_f64() <= HEALED_S, "{:?}", loss.healed);
-    eventually_within(PATIENT, "two next hops again", || next_hops(cluster, address) == NODES as usize);
+    eventually_within(LONG_TIMEOUT, "two next hops again", || next_hops(cluster, address) == NODES as usize);
     await_both(cluster, address);
     Ok(())
 }
@@ -139,7 +139,7 @@ fn ports(cluster: &Cluster, segment: &str, client: &str) -> Result<(), Failed> {
     let port: u16 = service(cluster, ".spec.ports[0].nodePort").parse()?;
     for node in 1..=NODES {
         let address = SocketAddr::new(format!("{segment}.{}", 10 + node).parse()?, port);
-        eventually_within(PATIENT, "a node port to answer", || {
+        eventually_within(LONG_TIMEOUT, "a node port to answer", || {
             ask_often(cluster, address, 1).is_ok_and(|requested| requested[0].answer.is_ok())
         });
         let requested = ask_often(cluster, address, 20)?;

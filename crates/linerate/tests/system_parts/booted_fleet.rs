@@ -8,10 +8,11 @@ use tempfile::tempdir;
 
 use super::booted::kernel;
 use super::there_and_back::{bounded, judged, parts};
+use crate::NamedCheck;
 use crate::running::linerate;
 
 /// The check, and what it needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 1] = [(
+pub(crate) const CHECKS: [NamedCheck; 1] = [(
     "booted_fleet_of_systemd_is_as_before_or_as_confirmed_after_each_scene",
     &[
         "a kernel to boot",

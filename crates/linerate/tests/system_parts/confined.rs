@@ -16,11 +16,12 @@ use linerate_record::readings::Readings;
 
 use super::seen_nodes::{EngineNode, agent};
 use super::sockets::{expect, inside};
+use crate::NamedCheck;
 use crate::confined::{Row, file, outside, rows};
 use crate::running::shown;
 
 /// What is checked, and what each needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 3] = [
+pub(crate) const CHECKS: [NamedCheck; 3] = [
     (
         "read_only_a_whole_watch_asks_the_kernel_for_nothing_but_what_is_listed",
         &["root", "ip", "nsenter", "strace"],

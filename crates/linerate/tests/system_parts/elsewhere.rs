@@ -12,13 +12,14 @@ use libtest_mimic::Failed;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::tune::{Ground, wait_until};
+use crate::NamedCheck;
 use crate::running::shown;
 
 /// What a namespace needs that has no name.
 const UNNAMED: &[&str] = &["root", "ip", "unshare", "nsenter", "mount", "umount"];
 
 /// What is checked, and what each needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 3] = [
+pub(crate) const CHECKS: [NamedCheck; 3] = [
     ("tune_moves_no_mtu_in_another_namespace", UNNAMED, found),
     ("tune_lets_what_stands_elsewhere_be", &["root", "ip", "nsenter"], allowed),
     ("tune_writes_where_it_is_and_not_where_sys_is_of", &["root", "ip", "nsenter"], entered),

@@ -9,13 +9,14 @@ use libtest_mimic::Failed;
 
 use super::fleet_nodes::{NAMES, Nodes, mounted};
 use super::tune::wait_until;
+use crate::NamedCheck;
 use crate::running::shown;
 
 /// What a fleet of namespaces needs.
 pub(super) const NEEDS: &[&str] = &["root", "ip", "tc", "ethtool", "unshare", "mount"];
 
 /// What is checked, and what each needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 2] = [
+pub(crate) const CHECKS: [NamedCheck; 2] = [
     ("tune_fleet_there_and_back_over_16_namespaces", NEEDS, there_and_back),
     ("tune_fleet_on_full_disks_leaves_nothing", NEEDS, full_disks),
 ];

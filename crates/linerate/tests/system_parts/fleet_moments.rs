@@ -24,9 +24,10 @@ use conducted::{Came, Fleet};
 use drawn::{AIMS, Moment, PHASES};
 
 use super::fleet_changed::NEEDS;
+use crate::NamedCheck;
 
 /// What is checked, and what it needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 1] =
+pub(crate) const CHECKS: [NamedCheck; 1] =
     [("tune_fleet_at_random_moments_is_in_no_state_that_no_report_tells", NEEDS, at_random_moments)];
 
 /// Moments, nodes of a fleet, and fleets at once, where nothing else is asked for: two moments for each aim.
@@ -156,7 +157,7 @@ fn summary(rows: &[Row], requested: &Requested, took: Duration) -> String {
     }
     let count = |is_so: fn(&Row) -> bool| rows.iter().filter(|row| is_so(row)).count();
     let reported: usize =
-        rows.iter().map(|row| (row.came.reported.len() + usize::from(row.came.reported.is_some())) * nodes).sum();
+        rows.iter().map(|row| (row.came.statuses.len() + usize::from(row.came.reported.is_some())) * nodes).sum();
     let mut text = format!(
         "{} of {moments} moments, from seed {seed}, on {fleets} fleets of {nodes} nodes at once, in {:.0} s.\n\n\
          | what | count |\n|---|---|\n",

@@ -307,7 +307,7 @@ impl Kubernetes {
         let mut served = ServedMinio { kubernetes: self, address: String::new() };
         served.address = self.kubectl(&["get", "service/minio", "--output", of]);
         self.kubectl(&["wait", "--for=condition=Ready", "pod/minio", "--timeout=60s"]);
-        eventually_within(LONG_TIMEOUT, "MinIO to serve", || served.requested("/minio/health/ready").is_some());
+        eventually_within(LONG_TIMEOUT, "MinIO to serve", || served.get("/minio/health/ready").is_some());
         for node in 1..=NODES {
             eventually_within(LONG_TIMEOUT, "the Service to lead to MinIO from each node", || {
                 self.is_served(node, &served)
@@ -327,15 +327,15 @@ impl Kubernetes {
 
 impl ServedMinio<'_> {
     /// What it answers to its owner; nothing where that is an error.
-    pub(crate) fn requested(&self, path: &str) -> Option<String> {
-        self.requested("GET", path)
+    pub(crate) fn get(&self, path: &str) -> Option<String> {
+        self.answer("GET", path)
     }
 
     pub(crate) fn make_bucket(&self, name: &str) {
-        assert!(self.requested("PUT", &format!("/{name}")).is_some(), "{name}");
+        assert!(self.answer("PUT", &format!("/{name}")).is_some(), "{name}");
     }
 
-    fn requested(&self, method: &str, path: &str) -> Option<String> {
+    fn answer(&self, method: &str, path: &str) -> Option<String> {
         let [(_, access), (_, secret)] = &keys()[..] else { panic!("two keys") };
         let mut curl = self.kubernetes.inside(Path::new("curl"));
         curl.args([

@@ -15,9 +15,10 @@ use serde_json::json;
 
 use super::seen_nodes::{EngineNode, agent};
 use super::sockets::{expect, inside};
+use crate::NamedCheck;
 
 /// What is checked, and what it needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 1] =
+pub(crate) const CHECKS: [NamedCheck; 1] =
     [("live_at_ten_thousand_sockets_costs_little", &["root", "ip", "nsenter", "tee"], at_ten_thousand_sockets)];
 
 const SOCKETS: usize = 10_000;

@@ -12,10 +12,11 @@ use linerate_record::readings::ReadMeasure;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::tune::Ground;
+use crate::NamedCheck;
 use crate::running::shown;
 
 /// What is checked, and what it needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 1] =
+pub(crate) const CHECKS: [NamedCheck; 1] =
     [("live_links_are_those_of_the_namespace_of_who_looks", &["root", "ip"], links)];
 
 const SENT_BYTES: f64 = 1e6;

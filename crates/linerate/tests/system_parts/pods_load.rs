@@ -15,7 +15,7 @@ use tempfile::tempdir;
 
 use super::kubernetes::{Kubernetes, ServedMinio};
 use super::minio::keys;
-use super::pods::{Fleet, PATIENT, reached};
+use super::pods::{Fleet, LONG_TIMEOUT, reached};
 use crate::running::{bench_command, eventually_within, linerate, shown, view};
 
 const CLIENTS: u32 = 3;
@@ -77,7 +77,7 @@ impl Ground<'_> {
         assert_eq!(self.objects(), Vec::<String>::new(), "the run cleared");
         let (counted, slots) = (counted(&folder)?, slots(&folder)?);
         // Its counters are cached for ten seconds once they are asked for: this is the first time.
-        let metrics = ["bucket", "cluster"].map(|of| self.minio.requested(&format!("/minio/v2/metrics/{of}")));
+        let metrics = ["bucket", "cluster"].map(|of| self.minio.get(&format!("/minio/v2/metrics/{of}")));
         let metrics: String = metrics.into_iter().flatten().collect();
         let metric = |name: &str, label: &str| {
             let line = metrics.lines().find(|line| line.starts_with(name) && line.contains(label));
@@ -148,7 +148,7 @@ impl Ground<'_> {
 
     /// All streams break and are attached again; nobody is lost, and of each client all is told.
     fn goes_on_while_the_api_server_is_restarted(&self) -> Result<(), Failed> {
-        eventually_within(PATIENT, "the client that was deleted to be there again", || {
+        eventually_within(LONG_TIMEOUT, "the client that was deleted to be there again", || {
             thread::sleep(Duration::from_millis(500));
             self.fleet.check(None).is_ok_and(|found| reached(&found) == CLIENTS as usize)
         });
@@ -175,14 +175,14 @@ impl Ground<'_> {
     /// Waits until a point has been measured for so long.
     fn until_loading(&self, folder: &Path, length: Duration) {
         let begun = || fs::read_to_string(folder.join("points.jsonl")).is_ok_and(|text| text.contains("\"measure\""));
-        eventually_within(PATIENT, "a point", begun);
+        eventually_within(LONG_TIMEOUT, "a point", begun);
         thread::sleep(length);
     }
 
     /// Objects in all buckets.
     fn objects(&self) -> Vec<String> {
-        let buckets = self.minio.requested("/").expect("MinIO answers");
-        let of_bucket = |bucket: String| self.minio.requested(&format!("/{bucket}?list-type=2")).expect("it lists");
+        let buckets = self.minio.get("/").expect("MinIO answers");
+        let of_bucket = |bucket: String| self.minio.get(&format!("/{bucket}?list-type=2")).expect("it lists");
         let listed = named(&buckets, "Name").into_iter().map(of_bucket);
         listed.flat_map(|listed| named(&listed, "Key")).collect()
     }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 
 use super::tune::{Ground, wait_until};
+use crate::NamedCheck;
 use crate::running::shown;
 
 /// What is checked, and what each needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 2] = [
+pub(crate) const CHECKS: [NamedCheck; 2] = [
     ("tune_restores_the_interface_and_not_its_name", &["root", "ip"], interfaces),
     ("tune_restores_the_interface_and_not_its_index", &["root", "ip"], of_the_same_index),
 ];

@@ -366,7 +366,7 @@ fn comes_late(cause: Cause, visit: u32, lab: &mut Lab, keeping: &Keeping) -> Res
     let place = rank(&explanation, Some(cause));
     let reported = format!("{}: {place:?} of {}", visit.name(), leaders(&explanation));
     println!("{reported}");
-    Ok((!place.is_some_and(|place| place <= 2)).then_some(reported))
+    Ok(place.is_none_or(|place| place > 2).then_some(reported))
 }
 
 /// Plants a cause, measures and lifts it.

@@ -64,7 +64,7 @@ pub(super) struct Came {
     pub(super) were: Counts,
     /// What status told next and at last, with its exit codes.
     #[serde(rename = "told")]
-    pub(super) reported: Vec<(Option<i32>, Counts)>,
+    pub(super) statuses: Vec<(Option<i32>, Counts)>,
     /// How often status was asked again, since something happened meanwhile.
     #[serde(rename = "asked_again")]
     pub(super) requested_again: u32,
@@ -226,7 +226,7 @@ impl Fleet {
             let mut faults = untrue(report, &values, &self.known, passed_ms);
             faults.extend(misfit(Verb::Status, &ended, values.len(), &self.known.truths(&values)));
             if faults.is_empty() {
-                came.reported.push((ended.code, counts_said(report)));
+                came.statuses.push((ended.code, counts_said(report)));
                 came.requested_again += number;
                 return Ok(());
             }
