@@ -67,8 +67,11 @@ mount --bind libexec /usr/libexec
 exec "$@"
 "#;
 
+/// Whether rights are there, or what of the message and of the advice is printed.
+type Expected = Result<bool, (&'static str, &'static str)>;
+
 /// Users, further keys of their nodes, and what is told of each: that it is reached, as root or not, or why not.
-const USERS: [(&str, &str, &str, Result<bool, (&str, &str)>); 12] = [
+const USERS: [(&str, &str, &str, Expected); 12] = [
     // Two of the three print words of welcome.
     ("csh", "csh", "", Ok(false)),
     ("tcsh", "tcsh", "", Ok(false)),
