@@ -148,7 +148,8 @@ fn grouped(binary: Binary, arguments: &[String], is_timed: bool) -> Result<Vec<G
 }
 
 /// Groups of what a binary lists: `plan::a_plan_is_read: test`. Tests that measure time or are slow are left out unless
-/// all is timed. Binaries of libtest-mimic have no modules, and take one name at the most: each of their tests is a group.
+/// all is timed. Binaries of libtest-mimic have no modules, and take one name at the most: each of their tests is a
+/// group.
 fn by_module(binary: &Arc<Binary>, listed: &str, is_timed: bool) -> Vec<Group> {
     let has_modules = listed.contains("::");
     let mut groups: Vec<Group> = Vec::new();
