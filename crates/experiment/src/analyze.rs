@@ -21,6 +21,7 @@ use crate::sentences::{self, ExperimentalUnit};
 use crate::table::{Table, TableRow};
 use crate::{decisions, design, drift};
 
+mod carry_over;
 mod remarks;
 
 /// Names that say that an arm is the baseline.
@@ -79,6 +80,8 @@ struct Compared {
     order: PlaceOrder,
     lacking: [usize; 2],
     testable: bool,
+    /// Whether too few runs could be rearranged, so that Welch's t alone judged them.
+    is_by_t_alone: bool,
 }
 
 /// Analyses a table.
@@ -122,7 +125,7 @@ pub fn analyze(table: &Table, requested: &AnalysisOptions) -> Result<TableReport
 
 /// What differs in a table is no effect of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what differs is an association, or confounded with time: no effect of the arm")]
+#[error("what differs is an association, confounded with time, or carried over: no effect of the arm")]
 pub struct NoEffect;
 
 /// Refuses a table in which an arm differs by something that need not be the arm.
@@ -131,7 +134,9 @@ pub struct NoEffect;
 /// [`NoEffect`].
 pub fn require_effects(found: &TableReport) -> Result<(), NoEffect> {
     let mut effects = found.series.iter().flat_map(|series| &series.effects);
-    let is_none = |effect: &Effect| matches!(effect.decision, Decision::Association | Decision::Confounded);
+    let is_none = |effect: &Effect| {
+        matches!(effect.decision, Decision::Association | Decision::Confounded | Decision::CarriedOver)
+    };
     if effects.any(is_none) { Err(NoEffect) } else { Ok(()) }
 }
 
@@ -224,6 +229,7 @@ struct Tested {
     p: f64,
     /// Whether any figures of this number could have been called.
     testable: bool,
+    is_by_t_alone: bool,
     ends: (Option<f64>, Option<f64>),
 }
 
@@ -241,7 +247,7 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str
         (by_blocks(&d, family), sd, error, f64::from(n) - 1.0, [n, n], order)
     } else {
         let (within, df) = pooled(stratum);
-        let groups = permutation_test::groups(&of_arm, &of_baseline, family.draws, requested.seed);
+        let groups = permutation_test::groups(&of_arm, &of_baseline, family.draws, requested.seed, requested.alpha);
         let places = |name: &str| -> Vec<Option<u32>> {
             stratum.cells.rows.iter().filter(|row| row.arm == name).map(|row| row.order).collect()
         };
@@ -252,6 +258,7 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str
         (by_groups(groups, requested.alpha), within.map(|sd| sd * f64::sqrt(2.0)), error, df, runs, order)
     };
     let testable = tested.as_ref().is_some_and(|tested| tested.testable);
+    let is_by_t_alone = tested.as_ref().is_some_and(|tested| tested.is_by_t_alone);
     let (low, high) = tested.as_ref().map_or((None, None), |tested| tested.ends);
     // A known spread and a test that could have used it; else there is none to tell.
     let detectable = error.filter(|error| testable && sd.is_some() && *error > 0.0);
@@ -274,7 +281,7 @@ fn compared(stratum: &Stratum<'_>, elsewhere: &[&ConcurrencyRows<'_>], arm: &str
         sentence: String::new(),
     };
     let lacking = lacking(&stratum.cells, elsewhere, arm, family.baseline, blocked);
-    Compared { effect, order, lacking, testable }
+    Compared { effect, order, lacking, testable, is_by_t_alone }
 }
 
 fn by_blocks(d: &[f64], family: &Family<'_>) -> Option<Tested> {
@@ -285,15 +292,17 @@ fn by_blocks(d: &[f64], family: &Family<'_>) -> Option<Tested> {
         share: pool.estimate(),
         p: p_value(&pool, |alpha| vec![alpha / 2.0]),
         testable,
+        is_by_t_alone: false,
         ends: if testable { interval(&pool, &[alpha / 2.0]) } else { (None, None) },
     })
 }
 
 fn by_groups(groups: Option<permutation_test::Groups>, alpha: f64) -> Option<Tested> {
     groups.map(|groups| {
-        let testable = groups.can_reject(alpha);
+        let testable = groups.can_reject();
         let ends = if testable { groups.interval(alpha) } else { (None, None) };
-        Tested { share: groups.estimate(), p: groups.p_value(), testable, ends }
+        let is_by_t_alone = groups.is_by_t_alone();
+        Tested { share: groups.estimate(), p: groups.p_value(), testable, is_by_t_alone, ends }
     })
 }
 
@@ -327,6 +336,10 @@ fn judge(compared: &mut [Vec<Compared>], strata: &[Stratum<'_>], family: &Family
             // What its own place in the family asks, where it is not enough by itself.
             let asks = one.effect.p.map_or(0.0, |p| level(tested.partition_point(|other| *other <= p)));
             one.effect.sentence = sentence(one, stratum, family, (tested.len(), asks));
+            if let Some(why) = carry_over::reason(one, stratum, family) {
+                one.effect.sentence = sentences::void(&one.effect, family.baseline, requested.alpha, "", &why);
+                one.effect.decision = Decision::CarriedOver;
+            }
         }
     }
 }
@@ -353,7 +366,10 @@ fn decision(one: &Compared, called: bool, requested: &AnalysisOptions) -> Decisi
 fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, asks): (usize, f64)) -> String {
     let (effect, requested, baseline) = (&one.effect, family.requested, family.baseline);
     let unit = if family.blocked { ExperimentalUnit::Block } else { ExperimentalUnit::Run };
-    let plain = || sentences::sentence(effect, baseline, requested.alpha, requested.matters_share, unit);
+    let plain = || {
+        let by_t = if one.is_by_t_alone { " by Welch's t, which takes few runs to vary normally" } else { "" };
+        sentences::sentence(effect, baseline, requested.alpha, requested.matters_share, unit) + by_t
+    };
     let by_chance = effect.p.is_some_and(|p| p <= requested.alpha);
     match (effect.decision, &one.order) {
         (Decision::Refused, _) => refusal(one, stratum, family),

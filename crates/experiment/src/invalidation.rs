@@ -20,8 +20,9 @@ const PERHAPS_CARRIED: f64 = 0.3;
 /// Share of an arm's cells that may end unsettled: a search for the end of a ramp errs now and then.
 const UNSETTLED_MAX: f64 = 0.5;
 
-/// By how many more blocks that an arm excluded than the baseline did it is told: one or two come by chance.
-pub(crate) const EXCLUDED_APART: usize = 3;
+/// How improbable it must be that cells of one arm are faulty as much more often than those of the baseline for blocks
+/// without them to be told as chosen. Of 20 cells against 40, four against none are, and two against none are not.
+const FAULTY_APART: f64 = 0.1;
 
 /// How improbable it must be that an arm's cells rise or fall as much more than the baseline's while they are measured.
 const RISING: f64 = 0.01;
@@ -60,28 +61,49 @@ fn cells<'a>(block: &'a Block, arms: &'a [u32]) -> impl Iterator<Item = &'a Meas
     block.cells.iter().filter(|cell| arms.contains(&cell.arm))
 }
 
-/// Blocks that the arm's own cell excluded, and those that the baseline's did.
-pub(crate) fn excluded_by(blocks: &[Block], arm: u32, baseline: &[u32]) -> [usize; 2] {
-    let by = |arms: &[u32]| blocks.iter().filter(|block| cells(block, arms).any(|cell| cell.faulty)).count();
-    [by(&[arm]), by(baseline)]
+/// Faulty cells, and all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FaultyCells {
+    pub(crate) faulty: usize,
+    pub(crate) all: usize,
+}
+
+impl FaultyCells {
+    /// Of these arms.
+    pub(crate) fn count(blocks: &[Block], arms: &[u32]) -> FaultyCells {
+        let all: Vec<bool> = blocks.iter().flat_map(|block| cells(block, arms)).map(|cell| cell.faulty).collect();
+        FaultyCells { faulty: all.iter().filter(|faulty| **faulty).count(), all: all.len() }
+    }
+
+    /// Whether chance seldom makes cells of one side as much more often faulty. A baseline with two cells a block has
+    /// twice the occasions: shares are compared, not counts of blocks.
+    pub(crate) fn are_apart(self, base: FaultyCells) -> bool {
+        hypergeometric(self.faulty, self.all, base.faulty, base.all) <= FAULTY_APART
+    }
+
+    /// `4 of its 20 cells were faulty, 1 of the baseline's 40`
+    pub(crate) fn sentence(self, base: FaultyCells) -> String {
+        let FaultyCells { faulty, all } = self;
+        format!("{faulty} of its {all} cells were faulty, {} of the baseline's {}", base.faulty, base.all)
+    }
 }
 
 /// By intention to treat: every block in which both were tried counts, and a cell that was faulty is the worst of all.
 fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64, seed: u64) -> Option<Invalidation> {
-    let [own, base] = excluded_by(blocks, arm, baseline);
-    let times = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
-    let reported = format!("its own cells exclude {}, the baseline's {}", times(own), times(base));
+    let [own, base] = [&[arm][..], baseline].map(|arms| FaultyCells::count(blocks, arms));
+    let reported = own.sentence(base);
     let share = match claim {
-        // More cells of the baseline have more occasions.
-        Claim::Effect(_) if own * baseline.len() == base => return None,
+        Claim::Effect(_) if own.faulty * base.all == base.faulty * own.all => return None,
         Claim::Effect(share) => share,
         Claim::NoEffect => {
             let void = (Decision::ExcludesBlocks, format!("{reported}: the remaining blocks may be its better ones"));
-            return (own.abs_diff(base) >= EXCLUDED_APART).then_some(void);
+            return own.are_apart(base).then_some(void);
         }
     };
     let tried = |block: &&Block| block.cells.iter().any(|cell| cell.arm == arm) && cells(block, baseline).count() > 0;
-    let mut signed: Vec<f64> = blocks.iter().filter(tried).filter_map(|block| outcome(block, arm, baseline)).collect();
+    let mut rng = SeededRng::new(seed, 1 << 46);
+    let tried = blocks.iter().filter(tried);
+    let mut signed: Vec<f64> = tried.filter_map(|block| outcome(block, arm, baseline, &mut rng)).collect();
     signed.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
     let ranks: Vec<f64> = (1..).zip(&signed).map(|(rank, v): (u32, _)| f64::from(rank) * v.signum()).collect();
     let sum: f64 = ranks.iter().sum();
@@ -93,38 +115,38 @@ fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f
     }
     let p = f64::from(as_far) / f64::from(DRAWS + 1);
     (p > alpha / 2.0).then(|| {
-        let times = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
         (
             Decision::ExcludesBlocks,
             format!(
-                "its own cells exclude {}, the baseline's {}; with those counted as the worst there is no effect \
-                 beyond chance (p {:.2}): the remaining blocks may be its better ones",
-                times(own),
-                times(base),
+                "{reported}; with those counted as the worst there is no effect beyond chance (p {:.2}): the remaining \
+                 blocks may be its better ones",
                 2.0 * p
             ),
         )
     })
 }
 
-/// The difference of a block, faulty cells being the worst; nothing where both are, or where neither has a figure.
-fn outcome(block: &Block, arm: u32, baseline: &[u32]) -> Option<f64> {
+/// The difference of a block, faulty cells being the worst; nothing where both are, or where neither has a figure. Of
+/// several cells of the baseline one is drawn: two would have two occasions to be faulty.
+fn outcome(block: &Block, arm: u32, baseline: &[u32], rng: &mut SeededRng) -> Option<f64> {
     let own = block.cells.iter().find(|cell| cell.arm == arm)?;
-    let base_is_faulty = cells(block, baseline).any(|cell| cell.faulty);
-    match (own.faulty, base_is_faulty) {
+    let of_base: Vec<&MeasuredCell> = cells(block, baseline).collect();
+    let base = of_base.get(rng.below(of_base.len()))?;
+    match (own.faulty, base.faulty) {
         (true, true) => None,
         (true, false) => Some(f64::NEG_INFINITY),
         (false, true) => Some(f64::INFINITY),
         (false, false) => {
-            let base: Vec<f64> = cells(block, baseline).filter_map(|c| c.throughput_per_s).map(f64::ln).collect();
-            (!base.is_empty()).then(|| Some(own.throughput_per_s?.ln() - mean(&base)))?
+            let counted = of_base.iter().filter(|cell| !cell.faulty).filter_map(|cell| cell.throughput_per_s);
+            let figures: Vec<f64> = counted.map(f64::ln).collect();
+            (!figures.is_empty()).then(|| Some(own.throughput_per_s?.ln() - mean(&figures)))?
         }
     }
 }
 
 /// Whether what ran before makes the effect: the differences of blocks by what ran before the arm's cell and before the
 /// baseline's. The effect must be there where both came after the same.
-fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64) -> Option<Invalidation> {
+pub(crate) fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64) -> Option<Invalidation> {
     let (mut differences, mut exposures, mut before) = (Vec::new(), Vec::new(), None);
     for block in blocks {
         let (mut own, mut base, mut own_after, mut base_after) = (None, Vec::new(), 0.0, Vec::new());
@@ -305,6 +327,39 @@ mod tests {
                 Block { cells, excluded }
             })
             .collect()
+    }
+
+    #[test]
+    fn identical_arms_that_fail_as_often_are_not_told_as_chosen_though_the_baseline_has_two_cells() {
+        let (mut voids, mut apart, mut called) = (0, 0, 0);
+        for seed in 0..300_u64 {
+            let mut rng = SeededRng::new(seed, 9);
+            let mut blocks = |failing: [f64; 3]| -> Vec<Block> {
+                let mut new_block = |_: u32| {
+                    let mut new_cell = |arm: u32| MeasuredCell {
+                        arm,
+                        started_ns: 0,
+                        ended_ns: 0,
+                        throughput_per_s: Some(1e9 * (0.01 * rng.unit()).exp()),
+                        settled_ns: Some(0),
+                        trend: Some(0.0),
+                        later: None,
+                        settle_ns: 0,
+                        faulty: rng.unit() < failing[arm as usize],
+                        secondary: std::collections::BTreeMap::new(),
+                    };
+                    let cells: Vec<MeasuredCell> = (0..3).map(&mut new_cell).collect();
+                    let excluded = cells.iter().filter(|cell| cell.faulty).map(|cell| cell.arm.to_string()).collect();
+                    Block { cells, excluded }
+                };
+                (0..20).map(&mut new_block).collect()
+            };
+            let [equal, worse] = [blocks([0.2; 3]), blocks([0.02, 0.4, 0.02])];
+            voids += u32::from(excluded(&equal, 1, &[0, 2], Claim::NoEffect, 0.05, seed).is_some());
+            apart += u32::from(excluded(&worse, 1, &[0, 2], Claim::NoEffect, 0.05, seed).is_some());
+            called += u32::from(excluded(&worse, 1, &[0, 2], Claim::Effect(0.03), 0.05, seed).is_none());
+        }
+        assert!(voids <= 30 && apart >= 280 && called <= 3, "{voids} {apart} {called} of 300");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use linerate_record::experiment::{Block, Cell, CellOutcome, Decision, Design, Ef
 
 use crate::drift::deviation;
 use crate::drift::mean;
-use crate::invalidation::{self, Invalidation};
+use crate::invalidation::{FaultyCells, Invalidation};
 use crate::sentences::signed;
 use crate::state::{ExperimentState, baselines, differences};
 
@@ -141,11 +141,10 @@ pub(crate) fn void(state: &ExperimentState, arm: u32, effect: &Effect) -> Option
     if !is_requested || running(state).contains(&arm) {
         return None;
     }
-    let [own, base] = invalidation::excluded_by(&state.rounds, arm, &baselines(state));
-    if own > base {
-        let reported = format!("its own cells exclude {own} of {} rounds of long cells", state.rounds.len());
-        let left = "the remaining ones may be its better ones";
-        return Some((Decision::ExcludesBlocks, format!("{reported}, the baseline's {base}: {left}")));
+    let [own, base] = [vec![arm], baselines(state)].map(|arms| FaultyCells::count(&state.rounds, &arms));
+    if own.faulty * base.all > base.faulty * own.all {
+        let left = "the remaining long cells may be its better ones";
+        return Some((Decision::ExcludesBlocks, format!("of long cells {}: {left}", own.sentence(base))));
     }
     let (Some(late), Some(reported_late)) = (LateEffect::new(state, arm), effect.lasting.as_ref().map(in_words)) else {
         return Some((Decision::AtFirst, "too few long cells count to tell whether it lasts".to_owned()));

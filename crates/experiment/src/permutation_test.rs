@@ -9,6 +9,9 @@
 //! "As runs become many" is no comfort for six of them: beside 24 that spread a fifth as much, the studentised test
 //! still calls 16 % at 5 %. What is called must therefore be beyond Welch's t as well, which is right there, and which
 //! seldom asks for more elsewhere. The larger of two p-values is a p-value wherever either of them is.
+//!
+//! Of three runs against three no rearrangement is rarer than 1 in 10. Where so few runs stand on each side, Welch's t
+//! alone judges them, as `linerate compare` does with the same figures.
 
 use linerate_analysis::student;
 
@@ -17,6 +20,9 @@ use linerate_analysis::rng::{SeededRng, shuffle};
 /// Variances are no smaller than this share of the square of the range of figures: what agrees to the last digit says
 /// how figures were rounded.
 const VARIANCE_MIN: f64 = 1e-12;
+
+/// Runs that each side takes to be judged by Welch's t alone; `linerate compare` asks for as many.
+const RUNS_MIN: f64 = linerate_analysis::compare::RUNS_MIN as f64;
 
 /// Standard errors from the estimate beyond which no end of an interval is looked for.
 const ERRORS_MAX: f64 = 4000.0;
@@ -31,6 +37,8 @@ pub struct Groups {
     /// What all runs come to.
     all: Sums,
     variance_min: f64,
+    /// Whether some rearrangement would be rare enough to be called.
+    can_rearrange: bool,
 }
 
 /// Sums over some runs: enough for means and variances whatever effect is taken off the arm's figures.
@@ -76,10 +84,10 @@ pub fn arrangements(n: usize, chosen: usize) -> f64 {
     (0..chosen.min(n - chosen)).map(|i| (n - i) as f64 / (i + 1) as f64).product::<f64>().round()
 }
 
-/// Rearranges which of the figures (logarithms) were of the arm. All ways are gone through where they are not more than
-/// `draws`. Absent where a group is empty.
+/// Rearranges which of the figures (logarithms) were of the arm, to call a difference at the two-sided level `alpha`.
+/// All ways are gone through where they are not more than `draws`. Absent where a group is empty.
 #[must_use]
-pub fn groups(arm: &[f64], baseline: &[f64], draws: u32, seed: u64) -> Option<Groups> {
+pub fn groups(arm: &[f64], baseline: &[f64], draws: u32, seed: u64, alpha: f64) -> Option<Groups> {
     let (n, chosen) = (arm.len() + baseline.len(), arm.len());
     if chosen == 0 || chosen == n {
         return None;
@@ -112,7 +120,8 @@ pub fn groups(arm: &[f64], baseline: &[f64], draws: u32, seed: u64) -> Option<Gr
     }
     let range = figures.iter().copied().fold(0.0, |most: f64, v| most.max(v.abs()));
     let variance_min = VARIANCE_MIN * (range * range).max(VARIANCE_MIN);
-    Some(Groups { runs: [chosen as f64, (n - chosen) as f64], chosen: found, all, variance_min })
+    let can_rearrange = found.len() as f64 * alpha / 2.0 >= 1.0 - 1e-9;
+    Some(Groups { runs: [chosen as f64, (n - chosen) as f64], chosen: found, all, variance_min, can_rearrange })
 }
 
 impl Groups {
@@ -152,9 +161,13 @@ impl Groups {
     }
 
     /// How probable a difference as large as the data's is, and one as small, if the arm does `effect`: the share of
-    /// rearrangements, or by Welch's t where that is more.
+    /// rearrangements, or by Welch's t where that is more, or where it judges alone.
     fn tails(&self, effect: f64) -> [f64; 2] {
         let own = self.studentised(self.chosen[0], effect);
+        let of_t = if self.runs == [1.0; 2] { 0.5 } else { student::cdf(own, self.df()) };
+        if self.is_by_t_alone() {
+            return [1.0 - of_t, of_t];
+        }
         let tie = 1e-9 * own.abs().max(1e-9);
         let (mut above, mut below) = (0_u32, 0_u32);
         for &chosen in &self.chosen {
@@ -162,7 +175,6 @@ impl Groups {
             above += u32::from(other >= own - tie);
             below += u32::from(other <= own + tie);
         }
-        let of_t = if self.runs == [1.0; 2] { 0.5 } else { student::cdf(own, self.df()) };
         let share = |n: u32| f64::from(n) / self.chosen.len() as f64;
         [share(above).max(1.0 - of_t), share(below).max(of_t)]
     }
@@ -174,10 +186,19 @@ impl Groups {
         (2.0 * above.min(below)).min(1.0)
     }
 
-    /// Whether any figures could be far enough out at a two-sided level.
+    /// Whether any figures could be far enough out.
     #[must_use]
-    pub fn can_reject(&self, alpha: f64) -> bool {
-        self.chosen.len() as f64 * alpha / 2.0 >= 1.0 - 1e-9
+    pub fn can_reject(&self) -> bool {
+        self.can_rearrange || self.is_by_t_alone()
+    }
+
+    /// Whether too few runs can be rearranged, and there are enough for Welch's t. Runs that all agree say how figures
+    /// were rounded, and nothing of how they vary.
+    #[must_use]
+    pub fn is_by_t_alone(&self) -> bool {
+        let variances = self.difference(self.chosen[0], 0.0).1;
+        let varies = variances.iter().zip(self.runs).any(|(v, n)| v * n > self.variance_min);
+        !self.can_rearrange && varies && self.runs.iter().all(|n| *n >= RUNS_MIN)
     }
 
     /// The effects that are not rejected at `alpha` over both sides. An end is absent where nothing is rejected.
@@ -211,15 +232,15 @@ mod tests {
 
     #[test]
     fn groups_of_runs_are_rearranged_in_every_way() {
-        let three = groups(&[4.0, 5.0, 6.0], &[1.0, 2.0, 3.0], 4096, 1).unwrap();
+        let three = groups(&[4.0, 5.0, 6.0], &[1.0, 2.0, 3.0], 4096, 1, 0.1).unwrap();
         assert_eq!(three.chosen.len(), 20);
         assert!((three.p_value() - 0.1).abs() < 1e-9, "one of 20 on each side");
-        assert!(!three.can_reject(0.05) && three.can_reject(0.1));
+        assert!(three.can_reject() && !three.is_by_t_alone());
         assert_eq!(three.interval(0.05), (None, None));
         assert_eq!(three.interval(0.1 + 1e-9).0.map(|low| (low * 1e3).round()), Some(1e3));
-        assert_eq!(groups(&[4.0], &[1.0], 4096, 1).unwrap().p_value(), 1.0);
+        assert_eq!(groups(&[4.0], &[1.0], 4096, 1, 0.05).unwrap().p_value(), 1.0);
         for (arm, baseline) in [(&[][..], &[1.0, 2.0][..]), (&[1.0], &[]), (&[], &[])] {
-            assert!(groups(arm, baseline, 4096, 1).is_none());
+            assert!(groups(arm, baseline, 4096, 1, 0.05).is_none());
         }
         for (n, chosen, ways) in [(4, 1, 4.0), (6, 3, 20.0), (10, 5, 252.0), (5, 0, 1.0)] {
             assert_eq!(arrangements(n, chosen), ways, "{n} over {chosen}");
@@ -237,13 +258,30 @@ mod tests {
             let mut rng = SeededRng::new(seed, 5);
             let arm: Vec<f64> = (0..6).map(|_| 0.05 * gauss(&mut rng)).collect();
             let baseline: Vec<f64> = (0..24).map(|_| 0.01 * gauss(&mut rng)).collect();
-            let found = groups(&arm, &baseline, 800, seed).unwrap();
+            let found = groups(&arm, &baseline, 800, seed, 0.05).unwrap();
             called += u32::from(found.p_value() <= 0.05);
             let (low, high) = found.interval(0.05);
             held += u32::from(low.is_none_or(|low| low <= 0.0) && high.is_none_or(|high| high >= 0.0));
         }
         // One in twenty is 30, and 2.3 standard errors of that are 12; the bare difference calls a quarter of these.
         assert!(called <= 42 && held >= 558, "{called} called, {held} held of {worlds}");
+    }
+
+    #[test]
+    fn three_runs_against_three_are_judged_by_welchs_t_alone_and_two_or_those_that_all_agree_by_none() {
+        let (worlds, mut called, mut seen) = (4000_u64, 0, 0);
+        for seed in 0..worlds {
+            let mut rng = SeededRng::new(seed, 6);
+            let [arm, baseline, faster] = [0.0, 0.0, 0.1].map(|level| [(); 3].map(|()| level + 0.01 * gauss(&mut rng)));
+            let (equal, apart) = [arm, faster].map(|of| groups(&of, &baseline, 4096, seed, 0.05).unwrap()).into();
+            called += u32::from(equal.p_value() <= 0.05);
+            seen += u32::from(apart.p_value() <= 0.05);
+        }
+        // One in twenty is 200; Welch's t calls fewer where variances are unlike by chance.
+        assert!((80..=230).contains(&called) && seen >= 3900, "{called} called, {seen} seen of {worlds}");
+        for (arm, baseline) in [(&[4.0, 5.0][..], &[1.0, 2.0, 3.0][..]), (&[5.0; 3], &[1.0; 3])] {
+            assert!(!groups(arm, baseline, 4096, 1, 0.05).unwrap().can_reject(), "{arm:?}");
+        }
     }
 
     proptest! {
@@ -253,13 +291,13 @@ mod tests {
             baseline in proptest::collection::vec(-0.1_f64..0.1, 4..8),
             by in -0.2_f64..0.2,
         ) {
-            let one = groups(&arm, &baseline, 20_000, 1).unwrap();
+            let one = groups(&arm, &baseline, 20_000, 1, 0.05).unwrap();
             let (low, high) = one.interval(0.05);
             let (low, high) = (low.unwrap(), high.unwrap());
             prop_assert!(low <= one.estimate() && one.estimate() <= high);
             prop_assert!(one.tails(low - 1e-6)[0] <= 0.025 + 1e-9 && one.tails(high + 1e-6)[1] <= 0.025 + 1e-9);
             let moved: Vec<f64> = arm.iter().map(|v| v + by).collect();
-            let (low_too, high_too) = groups(&moved, &baseline, 20_000, 1).unwrap().interval(0.05);
+            let (low_too, high_too) = groups(&moved, &baseline, 20_000, 1, 0.05).unwrap().interval(0.05);
             prop_assert!((low_too.unwrap() - low - by).abs() < 1e-3 * one.error().max(1e-3));
             prop_assert!((high_too.unwrap() - high - by).abs() < 1e-3 * one.error().max(1e-3));
         }

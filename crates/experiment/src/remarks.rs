@@ -2,9 +2,10 @@
 
 use linerate_record::experiment::{Effect, Remark, RemarkKind, Role};
 
+use crate::invalidation::FaultyCells;
 use crate::sentences::{self, percent};
 use crate::state::{ExperimentState, arms_with_role, baselines, differences};
-use crate::{bimodality, drift, invalidation};
+use crate::{bimodality, drift};
 
 /// Blocks from which the effective number of differences is told to be low, and the share of it that is.
 const CORRELATED_MIN: usize = 10;
@@ -24,10 +25,9 @@ pub(crate) fn remarks(state: &ExperimentState, effects: &[Effect]) -> Vec<Remark
     let baselines = baselines(state);
     for (arm, effect) in arms_with_role(state, Role::Trial).into_iter().zip(effects) {
         found.extend(of_differences(state, arm, effect));
-        let [own, base] = invalidation::excluded_by(blocks, arm, &baselines);
-        if own.abs_diff(base) >= invalidation::EXCLUDED_APART {
-            let reported =
-                format!("its own cells excluded {own} blocks, the baseline's {base}: the arm may be the cause");
+        let [own, base] = [&[arm][..], &baselines].map(|arms| FaultyCells::count(blocks, arms));
+        if own.are_apart(base) {
+            let reported = format!("{}: the arm may be the cause", own.sentence(base));
             found.push(remark(RemarkKind::ExcludesBlocks, &effect.arm, reported));
         }
     }

@@ -1,11 +1,15 @@
 //! Whether the places in time of an arm and of the baseline are those that a draw gives: all of the baseline first,
-//! first in every block, or all but one run of either, and an effect of the arm is one of time too.
+//! first in every block, or all but one run of either, and an effect of the arm is one of time too. Nor does a draw let
+//! them take turns: an effect is then one of what ran before, and of whatever comes as often.
 
 use linerate_analysis::rng::{SeededRng, shuffle};
 
 /// How improbable an order must be for it not to be taken for a draw. Four runs after four others with one exchanged
 /// come of a draw in 4 of 70, and are to be seen.
 const CHANCE: f64 = 0.06;
+
+/// The same of the number of turns, on either side. Eight runs that alternate come of a draw in 2 of 70.
+const TURNS_CHANCE: f64 = 0.03;
 
 /// Draws against which the places of runs are held.
 const DRAWS: u32 = 1999;
@@ -32,7 +36,11 @@ pub(crate) fn within_blocks(pairs: &[Option<(u32, u32)>], baseline: &str) -> Pla
     }
     let (n, after) = (pairs.len(), pairs.iter().filter(|(arm, base)| arm > base).count());
     if after != 0 && after != n && of_coins(n, after) > CHANCE {
-        return PlaceOrder::Even;
+        let mut by_time = pairs;
+        by_time.sort_unstable_by_key(|(arm, base)| *arm.min(base));
+        let is_after: Vec<bool> = by_time.iter().map(|(arm, base)| arm > base).collect();
+        let told = |turns| format!("which of it and {baseline} ran first changed {turns} times in {n} blocks");
+        return by_turns(&is_after, told);
     }
     let (way, times) = if 2 * after > n { ("after", after) } else { ("before", n - after) };
     PlaceOrder::Uneven(format!("it ran {way} {baseline} in {times} of {n} blocks"))
@@ -60,11 +68,64 @@ pub(crate) fn of_runs(arm: &[Option<u32>], base: &[Option<u32>], baseline: &str,
         as_far += u32::from(away(&other).abs() >= own.abs() - 1e-9);
     }
     if !apart && f64::from(as_far) > CHANCE * f64::from(DRAWS + 1) {
-        return PlaceOrder::Even;
+        let mut by_time: Vec<(usize, bool)> = ranks.iter().enumerate().map(|(at, rank)| (*rank, at < n)).collect();
+        by_time.sort_unstable();
+        let is_arm: Vec<bool> = by_time.into_iter().map(|(_, is_arm)| is_arm).collect();
+        return by_turns_of_runs(&is_arm, baseline);
     }
     let way = if own > 0.0 { "after" } else { "before" };
     let share = if apart { "all" } else { "nearly all" };
     PlaceOrder::Uneven(format!("{share} its runs came {way} those of {baseline}"))
+}
+
+/// Whether a draw gives as many changes from one side to the other, or as few (Wald and Wolfowitz, Ann. Math. Statist.
+/// 11, 1940): `describe` takes the number of changes.
+fn by_turns(sides: &[bool], describe: impl Fn(usize) -> String) -> PlaceOrder {
+    let (ones, turns) = (sides.iter().filter(|side| **side).count(), turns(sides));
+    if turns_p(ones, sides.len() - ones, turns) > TURNS_CHANCE {
+        return PlaceOrder::Even;
+    }
+    PlaceOrder::Uneven(format!("{}, which a draw seldom gives", describe(turns)))
+}
+
+/// The same of runs, of which every two may have been drawn: where each two are one of each, it is judged by who came
+/// first in them.
+fn by_turns_of_runs(is_arm: &[bool], baseline: &str) -> PlaceOrder {
+    let describe = |turns| format!("it and {baseline} took turns {turns} times in {} runs", is_arm.len());
+    if !is_arm.chunks(2).all(|two| two.len() == 2 && two[0] != two[1]) {
+        return by_turns(is_arm, describe);
+    }
+    let first: Vec<bool> = is_arm.iter().step_by(2).copied().collect();
+    let ones = first.iter().filter(|side| **side).count();
+    if of_coins(first.len(), ones) <= CHANCE {
+        return PlaceOrder::Uneven(format!("{}, which a draw seldom gives", describe(turns(is_arm))));
+    }
+    by_turns(&first, |_| describe(turns(is_arm)))
+}
+
+fn turns(sides: &[bool]) -> usize {
+    sides.windows(2).filter(|pair| pair[0] != pair[1]).count()
+}
+
+/// How probable as many changes as `turns` or more are, or as many or fewer, whichever is less, where `a` of one side and
+/// `b` of the other come in a drawn order.
+fn turns_p(a: usize, b: usize, turns: usize) -> f64 {
+    if a == 0 || b == 0 {
+        return 1.0;
+    }
+    let log_choose = |n: usize, k: usize| {
+        if k > n { f64::NEG_INFINITY } else { (0..k).map(|i| ((n - i) as f64 / (i + 1) as f64).ln()).sum() }
+    };
+    let all = log_choose(a + b, a);
+    // With k runs of one side there are as many of the other, or one more or less.
+    let probability = |turns: usize| -> f64 {
+        let k = turns.div_ceil(2);
+        let ways = |of_a: usize, of_b: usize| log_choose(a - 1, of_a - 1) + log_choose(b - 1, of_b - 1) - all;
+        if turns.is_multiple_of(2) { ways(k + 1, k).exp() + ways(k, k + 1).exp() } else { 2.0 * ways(k, k).exp() }
+    };
+    let fewer: f64 = (1..=turns).map(probability).sum();
+    let more: f64 = (turns..a + b).map(probability).sum();
+    fewer.min(more)
 }
 
 /// How probable it is that of `n` coins as many fall on one side as `heads` or more, either side counted.
@@ -106,11 +167,48 @@ mod tests {
         }
         assert_eq!(of_runs(&[Some(1), None], &[Some(2)], "default", 1), PlaceOrder::Unknown);
         assert_eq!(of_runs(&[Some(1)], &[Some(1)], "default", 1), PlaceOrder::Unknown);
-        let blocks = |after: usize| (0..12).map(|i| Some(if i < after { (2, 1) } else { (1, 2) })).collect::<Vec<_>>();
+        let block = |i: u32, after: u32| if 5 * i % 12 < after { (2 * i + 1, 2 * i) } else { (2 * i, 2 * i + 1) };
+        let blocks = |after: u32| (0..12).map(|i| Some(block(i, after))).collect::<Vec<_>>();
         for (after, uneven) in [(12, true), (11, true), (6, false), (8, false), (0, true)] {
             let found = within_blocks(&blocks(after), "default");
             assert_eq!(matches!(found, PlaceOrder::Uneven(_)), uneven, "{after}: {found:?}");
         }
+    }
+
+    #[test]
+    fn turns_are_as_probable_as_the_tables_say() {
+        for (a, b, turns, p) in
+            [(4, 4, 7, 2.0 / 70.0), (6, 6, 11, 2.0 / 924.0), (2, 3, 4, 0.1), (4, 4, 1, 2.0 / 70.0), (3, 0, 0, 1.0)]
+        {
+            let found = turns_p(a, b, turns);
+            assert!((found - p).abs() < 1e-9, "{a} {b} {turns}: {found}");
+        }
+    }
+
+    #[test]
+    fn runs_that_take_turns_were_not_drawn() {
+        let even = |from: u32| (0..8).map(|i| Some(2 * i + from)).collect::<Vec<_>>();
+        for (arm, base) in [(even(1), even(0)), (even(0), even(1))] {
+            let found = of_runs(&arm, &base, "default", 1);
+            assert!(
+                matches!(&found, PlaceOrder::Uneven(how) if how.contains("took turns 15 times in 16")),
+                "{found:?}"
+            );
+        }
+        // The arm first in every second block.
+        let pairs: Vec<_> = (0..10).map(|i| Some((2 * i + i % 2, 2 * i + 1 - i % 2))).collect();
+        let found = within_blocks(&pairs, "default");
+        assert!(matches!(&found, PlaceOrder::Uneven(how) if how.contains("changed 9 times in 10 blocks")), "{found:?}");
+        let drawn = |seed: u64| {
+            let mut rng = SeededRng::new(seed, 4);
+            let pairs: Vec<_> = (0..16)
+                .map(|i| (2 * i, u32::from(rng.bits() & 1 == 1)))
+                .map(|(i, late)| Some((i + late, i + 1 - late)))
+                .collect();
+            within_blocks(&pairs, "default") != PlaceOrder::Even
+        };
+        let uneven = (0..600).filter(|seed| drawn(*seed)).count();
+        assert!(uneven < 60, "{uneven} of 600");
     }
 
     #[test]

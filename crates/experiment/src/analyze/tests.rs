@@ -2,6 +2,10 @@
 
 use super::*;
 use crate::table::read;
+use linerate_analysis::rng::SeededRng;
+
+/// A seed of an order in which neither arm came first or followed the other by chance.
+const DRAWN: u64 = 5;
 
 fn requested() -> AnalysisOptions {
     AnalysisOptions { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed: 1, drawn: true }
@@ -11,16 +15,16 @@ fn analyzed(text: &str) -> TableReport {
     analyze(&read(text).unwrap(), &requested()).unwrap()
 }
 
-/// Blocks of two arms: the second is `share` faster, give or take a spread that changes sign each block. The first
-/// runs first in two blocks, and then last in two.
+/// Blocks of two arms in drawn order: the second is `share` faster, give or take a spread that changes sign each block.
 fn blocks(n: u32, share: f64, spread: f64, column: &str) -> String {
-    let row = |i: u32| {
+    let mut rng = SeededRng::new(DRAWN, 0);
+    let mut row = |i: u32| {
         let (level, away) = (100.0 + f64::from(i), if i.is_multiple_of(2) { spread } else { -spread });
-        let late = i >> 1 & 1;
+        let late = u32::from(rng.bits() & 1 == 1);
         let (first, last) = (2 * i + late, 2 * i + 1 - late);
         format!("default,{i},{first},{level}\nlarger,{i},{last},{}\n", level * (1.0 + share + away))
     };
-    format!("arm,{column},order,value\n{}", (0..n).map(row).collect::<String>())
+    format!("arm,{column},order,value\n{}", (0..n).map(&mut row).collect::<String>())
 }
 
 #[test]
@@ -150,11 +154,50 @@ fn a_real_effect_is_not_two_kinds_of_runs_whatever_the_arm_and_two_kinds_are() {
 
 #[test]
 fn what_cannot_be_told_says_why_and_no_detectable_effect() {
-    let report = analyzed("arm,value\na,14.8\na,14.9\na,14.8\nb,91.9\nb,92.4\nb,90.5\n");
+    let report = analyzed("arm,value\na,14.8\na,14.9\nb,91.9\nb,92.4\nb,90.5\n");
     let effect = &report.series[0].effects[0];
     assert!(effect.decision == Decision::CannotTell && effect.detectable_share.is_none(), "{effect:?}");
-    let part = "3 runs against 3 can differ by chance in any case, 1 in 10, which does not allow 95 %; at least 4";
+    let part = "3 runs against 2 can differ by chance in any case, 1 in 5, which does not allow 95 %; at least 4";
     assert!(effect.sentence.contains(part) && !effect.sentence.contains("detectable"), "{effect:?}");
+}
+
+#[test]
+fn three_runs_against_three_are_answered_as_compare_answers_them() {
+    let report = analyzed("arm,value\na,14.8\na,14.9\na,14.8\nb,91.9\nb,92.4\nb,90.5\n");
+    let effect = &report.series[0].effects[0];
+    assert_eq!(effect.decision, Decision::Association, "{effect:?}");
+    assert!(effect.sentence.starts_with("association: 518 % higher than a (+"), "{effect:?}");
+    assert!(effect.sentence.contains("by Welch's t"), "{effect:?}");
+    let drawn = "arm,order,value\na,1,14.8\nb,2,91.9\nb,3,92.4\na,4,14.9\na,5,14.8\nb,6,90.5\n";
+    assert_eq!(analyzed(drawn).series[0].effects[0].decision, Decision::Shown);
+    // All of the baseline first: what came with time is said before anything else.
+    let effect = &analyzed("arm,order,value\na,1,14.8\na,2,14.9\na,3,14.8\nb,4,91.9\nb,5,92.4\nb,6,90.5\n").series[0];
+    assert_eq!(effect.effects[0].decision, Decision::Confounded, "{effect:?}");
+    let equal = "arm,value\na,14.8\na,14.9\na,14.7\nb,14.85\nb,14.7\nb,14.9\n";
+    assert_eq!(analyzed(equal).series[0].effects[0].decision, Decision::Association, "no difference of 2 %");
+}
+
+#[test]
+fn what_an_arm_leaves_behind_is_not_what_it_does() {
+    let mut shown = [0, 0];
+    for seed in 0..100 {
+        for (carry, shown) in [0.0, -0.05].into_iter().zip(&mut shown) {
+            let (mut rng, mut last, mut order) = (SeededRng::new(seed, 1), "", 0);
+            let mut text = String::from("arm,block,order,value\n");
+            for block in 0..20 {
+                let arms = if rng.bits() & 1 == 1 { ["default", "larger"] } else { ["larger", "default"] };
+                for arm in arms {
+                    let after = if last == "larger" { carry } else { 0.0 };
+                    let effect = if carry == 0.0 && arm == "larger" { 0.05 } else { 0.0 };
+                    let noise = 0.01 * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);
+                    text += &format!("{arm},{block},{order},{}\n", 100.0 * (effect + after + noise).exp());
+                    (last, order) = (arm, order + 1);
+                }
+            }
+            *shown += u32::from(analyzed(&text).series[0].effects[0].decision == Decision::Shown);
+        }
+    }
+    assert!(shown[0] >= 85 && shown[1] <= 5, "a true effect of +5 %, and carry-over of -5 % alone: {shown:?}");
 }
 
 #[test]
