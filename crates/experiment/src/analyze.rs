@@ -367,7 +367,7 @@ fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, 
     let (effect, requested, baseline) = (&one.effect, family.requested, family.baseline);
     let unit = if family.blocked { ExperimentalUnit::Block } else { ExperimentalUnit::Run };
     let plain = || {
-        let by_t = if one.is_by_t_alone { " by Welch's t, which takes few runs to vary normally" } else { "" };
+        let by_t = if one.is_by_t_alone { " (Welch's t)" } else { "" };
         sentences::sentence(effect, baseline, requested.alpha, requested.matters_share, unit) + by_t
     };
     let by_chance = effect.p.is_some_and(|p| p <= requested.alpha);

@@ -124,10 +124,11 @@ pub(crate) fn cannot_tell(
     };
     let spread =
         spread.map_or_else(String::new, |sd| format!("; runs of one arm differ by {} (sd)", percent(sd.exp_m1())));
-    let order = order.map_or_else(String::new, |how| format!("; {how}: {OR_TIME}"));
+    // What chance does, more runs mend; what time does, they do not.
+    let order = order.map_or_else(String::new, |how| format!("{how}, by the arm or by time; and "));
     format!(
-        "cannot tell: {own}{} can differ by chance in any case{chance}, which does not allow {at}; \
-         {needs}{spread}{order}",
+        "cannot tell: {order}{own}{} can differ by chance in any case{chance}, which does not allow {at}; \
+         {needs}{spread}",
         against(base, unit)
     )
 }

@@ -159,6 +159,10 @@ fn what_cannot_be_told_says_why_and_no_detectable_effect() {
     assert!(effect.decision == Decision::CannotTell && effect.detectable_share.is_none(), "{effect:?}");
     let part = "3 runs against 2 can differ by chance in any case, 1 in 5, which does not allow 95 %; at least 4";
     assert!(effect.sentence.contains(part) && !effect.sentence.contains("detectable"), "{effect:?}");
+    let report = analyzed("arm,order,value\na,1,14.8\na,2,14.9\nb,3,91.9\nb,4,92.4\n");
+    let effect = &report.series[0].effects[0];
+    let first = "cannot tell: all its runs came after those of a, by the arm or by time; and 2 runs";
+    assert!(effect.sentence.starts_with(first), "{effect:?}");
 }
 
 #[test]
@@ -167,7 +171,7 @@ fn three_runs_against_three_are_answered_as_compare_answers_them() {
     let effect = &report.series[0].effects[0];
     assert_eq!(effect.decision, Decision::Association, "{effect:?}");
     assert!(effect.sentence.starts_with("association: 518 % higher than a (+"), "{effect:?}");
-    assert!(effect.sentence.contains("by Welch's t"), "{effect:?}");
+    assert!(effect.sentence.contains("(Welch's t)"), "{effect:?}");
     let drawn = "arm,order,value\na,1,14.8\nb,2,91.9\nb,3,92.4\na,4,14.9\na,5,14.8\nb,6,90.5\n";
     assert_eq!(analyzed(drawn).series[0].effects[0].decision, Decision::Shown);
     // All of the baseline first: what came with time is said before anything else.

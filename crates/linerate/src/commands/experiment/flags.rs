@@ -290,7 +290,7 @@ Exit codes:
   0    analysed
   1    the file cannot be read
   2    the table has a mistake, quoted with its line
-  7    analysed, and a difference is an association, or confounded with time, and not an effect of the arm";
+  7    analysed, and a difference is an association, confounded with time or carried over, not an effect of the arm";
 
 #[derive(Args, Debug)]
 #[command(after_help = ANALYZE_HELP)]
