@@ -66,7 +66,8 @@ pub(super) fn cleaning_script(place: &SshTarget) -> String {
         r#"for f in *; do h=${f%%.*}; p=${f#"$h"}; "#.to_owned(),
         r#"[ ${#h} = 64 ] || continue; case $h in *[!0-9a-f]*) continue;; esac; "#.to_owned(),
         r#"case ${p#.} in *[!0-9]*) continue;; esac; "#.to_owned(),
-        r#"[ ! -L "$f" ] && [ -f "$f" ] && [ -O "$f" ] || continue; rm -f "$f" || stop "uncleaned $d"; done; "#.to_owned(),
+        r#"[ ! -L "$f" ] && [ -f "$f" ] && [ -O "$f" ] || continue; rm -f "$f" || stop "uncleaned $d"; done; "#
+            .to_owned(),
         r#"cd /; rmdir "$d" 2>/dev/null; fi; say removed"#.to_owned(),
     ]
     .concat()
