@@ -303,7 +303,7 @@ impl<'a> PreparedRun<'a> {
             Err(error) => {
                 if matches!(error, BucketError::Refused { .. }) {
                     self.forget_bucket();
-                    run_folder::remove_empty_run(&self.folder);
+                    run_folder::remove_run(&self.folder);
                 } else {
                     let (name, cleanup) = (&self.session.bucket, cleanup_command(self));
                     print_error(&format!(
@@ -320,7 +320,7 @@ impl<'a> PreparedRun<'a> {
             Ok(keeping) => self.keeping = keeping,
             Err(failure) => {
                 if matches!(self.close_bucket(), Some(Ok(Removal::Removed))) {
-                    run_folder::remove_empty_run(&self.folder);
+                    run_folder::remove_run(&self.folder);
                 }
                 return Err(failure);
             }
