@@ -324,6 +324,9 @@ impl Journal {
 /// All of a journal: what is behind the end of what is read would not be restored.
 fn whole(file: &File, path: &Path) -> Result<Vec<u8>, TuneError> {
     let mut bytes = Vec::new();
+    if !file.metadata().map_err(|source| TuneError::State { path: path.to_owned(), source })?.is_file() {
+        return Err(TuneError::Journal { path: path.to_owned(), why: "it is not a regular file".to_owned() });
+    }
     let read = file.take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|source| TuneError::State { path: path.to_owned(), source })?;
     if bytes.len() as u64 > LARGEST_JOURNAL_BYTES {
@@ -359,6 +362,17 @@ mod tests {
             owner: None,
             wave: None,
         }
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_journal_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = JournalFolder::open(dir.path().join("tune")).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let path = state.file("1").unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let refused = state.read("1").unwrap_err().to_string();
+        assert!(refused.contains("not a regular file"), "{refused}");
     }
 
     #[test]

@@ -67,8 +67,8 @@ impl Owners {
     }
 }
 
-/// Opens no link in place of a file.
-pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+/// Opens no link in place of a file, and waits for nobody at the other end of a pipe.
+pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
 
 /// How files are opened that are for their owner alone.
 pub(crate) fn private() -> OpenOptions {

@@ -10,7 +10,8 @@ use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
 use tokio::runtime::{self, Handle};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::error::{ApiRequestKind, KubeError, in_one_line, of_client};
+use crate::api_client::{self, SecretRegistry};
+use crate::error::{ApiRequestKind, KubeError, in_one_line, of_client, of_kubeconfig};
 
 /// How long finding out who asks may take: a command of the kubeconfig may ask somebody else.
 const CLIENT_WITHIN: Duration = Duration::from_secs(20);
@@ -70,11 +71,12 @@ impl Access {
         command(&self.config.auth_info)
     }
 
-    /// Connects, as soon as something is asked. A command of the kubeconfig runs now.
+    /// Connects, as soon as something is asked. A command of the kubeconfig runs now. By what a request proves who asks
+    /// goes to `registry` before it is sent, wherever it is from.
     ///
     /// # Errors
     /// [`KubeError`] where it does not say who the user is, or the kubeconfig cannot be used.
-    pub fn connect(self) -> Result<Arc<KubeCluster>, KubeError> {
+    pub fn connect(self, registry: Arc<dyn SecretRegistry>) -> Result<Arc<KubeCluster>, KubeError> {
         let failed = |error: std::io::Error| KubeError::Kubeconfig(format!("failed to start a thread: {error}"));
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let handle = runtime.handle().clone();
@@ -90,10 +92,10 @@ impl Access {
         let (tell, reported_client) = std::sync::mpsc::channel();
         // It may run a command, which blocks.
         handle.spawn_blocking({
-            let handle = handle.clone();
+            let (handle, registry) = (handle.clone(), Arc::clone(&registry));
             move || {
                 let _entered = handle.enter();
-                let _ = tell.send(Client::try_from(config));
+                let _ = tell.send(api_client::client(&config, &registry));
             }
         });
         let requested = ApiRequestKind { verb: "get", resource: "pods", namespace: "" };
@@ -103,6 +105,7 @@ impl Access {
             .map_err(|error| of_client(&error, requested))?;
         Ok(Arc::new(KubeCluster {
             client,
+            registry,
             runtime: handle,
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
             _stop: stop,
@@ -113,6 +116,7 @@ impl Access {
 /// A cluster, with the thread that asks it.
 pub struct KubeCluster {
     pub(crate) client: Client,
+    pub(crate) registry: Arc<dyn SecretRegistry>,
     pub(crate) runtime: Handle,
     pub(crate) starts: Arc<Semaphore>,
     /// Dropped with it: the thread ends.
@@ -145,7 +149,7 @@ fn read(paths: &[PathBuf]) -> Result<Kubeconfig, KubeError> {
             return Err(KubeError::Kubeconfig(format!("{} is larger than 16 MiB", path.display())));
         }
         let failed = |error: kube::config::KubeconfigError| {
-            KubeError::Kubeconfig(format!("{}: {}", path.display(), in_one_line(&error.to_string())))
+            KubeError::Kubeconfig(format!("{}: {}", path.display(), of_kubeconfig(&error)))
         };
         let read = Kubeconfig::read_from(path).map_err(failed)?;
         merged = Some(match merged {
@@ -171,7 +175,7 @@ fn chosen(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Config, Kube
     let runtime = runtime.map_err(|error| KubeError::Kubeconfig(format!("failed to start a runtime: {error}")))?;
     runtime
         .block_on(Config::from_custom_kubeconfig(kubeconfig.clone(), &options))
-        .map_err(|error| KubeError::Kubeconfig(in_one_line(&error.to_string())))
+        .map_err(|error| KubeError::Kubeconfig(of_kubeconfig(&error)))
 }
 
 fn command(user: &AuthInfo) -> Option<String> {

@@ -20,6 +20,9 @@ const AT_ONCE: usize = 16;
 /// Objects of a page of a list.
 const PAGE: usize = 500;
 
+/// Most pages of a list.
+const PAGES_MAX: usize = 200;
+
 /// The manager of fields where nobody has applied an object on the server's side.
 const MANAGER: &str = "linerate";
 
@@ -136,7 +139,7 @@ impl KubeCluster {
     ) -> Result<Vec<(String, LiveObject)>, KubeError> {
         let requested = ApiRequestKind { verb: "list", resource: &place.resource, namespace: &place.namespace };
         let (mut found, mut next) = (Vec::new(), String::new());
-        loop {
+        for _ in 0..PAGES_MAX {
             let path = format!("{}?limit={PAGE}{next}", place.path);
             let mut page = match self.ask("GET", &path, None, requested) {
                 Err(KubeError::NoPod(_)) => return Ok(Vec::new()),
@@ -154,6 +157,7 @@ impl KubeCluster {
                 _ => return Ok(found),
             }
         }
+        Err(KubeError::TooLarge(format!("{} objects of {}", PAGE * PAGES_MAX, place.resource)))
     }
 }
 

@@ -4,9 +4,14 @@ use std::error::Error as _;
 use std::io::ErrorKind;
 
 use kube::Error;
+use kube::client::AuthError;
+use kube::config::KubeconfigError;
 use kube::core::Status;
 use linerate_fleet::attachment::AttachRefusal;
 use linerate_record::fleet::UnreachedNode;
+use linerate_record::units::Bytes;
+
+use crate::api_client::{ANSWER_BYTES_MAX, RefusedAnswer};
 
 /// Why something of Kubernetes was not to be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +75,16 @@ pub enum KubeError {
     /// It did not answer in time.
     #[error("the API server did not answer within {0} s")]
     Slow(u64),
+    /// It answered with more than so much, which is not taken.
+    #[error("the API server answered with more than {0}")]
+    TooLarge(String),
+    /// It names another address, or what is at this one is no API server.
+    #[error("the API server answered {code}, a redirect to {location:?}, which is not followed")]
+    Redirect {
+        /// HTTP's.
+        code: u16,
+        location: String,
+    },
     /// The stream ended without a word of why.
     #[error("the stream was closed on the way: {0}")]
     Closed(String),
@@ -139,6 +154,12 @@ impl KubeError {
             KubeError::Unreachable(_) => "check the server of the kubeconfig, and the network on the way",
             KubeError::Untrusted(_) => "check certificate-authority-data of the kubeconfig's cluster",
             KubeError::Slow(_) => "check the load of the API server, and proxies on the way",
+            KubeError::TooLarge(_) => {
+                "check what answers at the server of the kubeconfig; fewer pods fit a narrower selector"
+            }
+            KubeError::Redirect { .. } => {
+                "check the server of the kubeconfig; a page of a login or of a proxy may be in its place"
+            }
             KubeError::Closed(_) => "check idle timeouts of proxies and load balancers on the way, and try again",
             KubeError::Server { code: 429, .. } => "try again later: the API server limits requests",
             KubeError::Server { .. } => "see the logs of the API server and of the node's kubelet",
@@ -193,7 +214,7 @@ pub(crate) struct ApiRequestKind<'a> {
 pub(crate) fn of_client(error: &Error, requested: ApiRequestKind<'_>) -> KubeError {
     match error {
         Error::Api(status) => of_status(status, requested),
-        Error::Auth(error) => KubeError::Plugin(in_one_line(&error.to_string())),
+        Error::Auth(error) => of_plugin(error),
         Error::UpgradeConnection(kube::client::UpgradeConnectionError::ProtocolSwitch(code)) => {
             KubeError::Server { code: code.as_u16(), message: "it does not switch to a WebSocket".to_owned() }
         }
@@ -208,6 +229,34 @@ pub(crate) fn of_client(error: &Error, requested: ApiRequestKind<'_>) -> KubeErr
         },
         other => of_transport(other),
     }
+}
+
+/// What a command of the kubeconfig came to. Neither what it wrote to its output nor its environment is quoted: they
+/// have credentials, which nobody knows where it failed.
+fn of_plugin(error: &AuthError) -> KubeError {
+    KubeError::Plugin(match error {
+        AuthError::AuthExecRun { out, .. } => {
+            let errors = String::from_utf8_lossy(&out.stderr);
+            let last = errors.lines().rfind(|line| !line.trim().is_empty()).map(in_one_line).unwrap_or_default();
+            if last.is_empty() { out.status.to_string() } else { format!("{}: {last}", out.status) }
+        }
+        AuthError::AuthExecParse(error) => format!("what it wrote is no ExecCredential{}", at(error)),
+        AuthError::ParseTokenKey(_) => "what it wrote is not JSON".to_owned(),
+        error => in_one_line(&error.to_string()),
+    })
+}
+
+/// What is wrong with a kubeconfig. Its lines are not quoted: they have credentials.
+pub(crate) fn of_kubeconfig(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => format!("it is no kubeconfig in YAML{}", at(error)),
+        error => in_one_line(&error.to_string()),
+    }
+}
+
+/// Where in a text in YAML something is wrong.
+fn at(error: &serde_saphyr::Error) -> String {
+    error.location().map_or_else(String::new, |at| format!(": line {}, column {}", at.line(), at.column()))
 }
 
 /// What caused an error in the end.
@@ -225,14 +274,22 @@ fn of_transport(error: &Error) -> KubeError {
     let mut next = error.source();
     while let Some(cause) = next {
         kind = kind.or(cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind));
+        match cause.downcast_ref::<RefusedAnswer>() {
+            Some(RefusedAnswer::TooLarge) => {
+                return KubeError::TooLarge(Bytes(ANSWER_BYTES_MAX as u64).to_string());
+            }
+            Some(RefusedAnswer::Redirect { code, location }) => {
+                return KubeError::Redirect { code: *code, location: in_one_line(location) };
+            }
+            None => {}
+        }
+        if let Some(error) = cause.downcast_ref::<AuthError>() {
+            return of_plugin(error);
+        }
         causes.push(cause.to_string());
         next = cause.source();
     }
     let last = causes.last().cloned().unwrap_or_else(|| error.to_string());
-    let of_plugin = causes.iter().find(|cause| cause.contains("auth exec") || cause.contains("exec-plugin"));
-    if let Some(cause) = of_plugin {
-        return KubeError::Plugin(in_one_line(cause));
-    }
     if let Some(cause) = causes.iter().find(|cause| cause.contains("certificate")) {
         return KubeError::Untrusted(in_one_line(cause));
     }

@@ -9,17 +9,18 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{Sink, SinkExt as _, StreamExt as _};
 use hyper_util::rt::TokioIo;
 use kube::Client;
 use kube::api::AttachParams;
 use kube::core::{Request, Status};
 use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, AttachRefusal, FirstWord, SentBytes, word};
+use linerate_record::units::Bytes;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, interval, timeout};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::error::{ApiRequestKind, KubeError, in_one_line, of_client, of_status};
 use crate::stream_state::{StreamEnd, StreamState};
@@ -37,6 +38,9 @@ const CUT_OFF: i32 = 3;
 
 /// Largest message of the API server that is taken; those of an exec have 32 KiB at the most.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// Most bytes that wait until the API server accepts them, in bytes. Answers to its pings are among them.
+const WAITING_BYTES_MAX: usize = 1 << 20;
 
 /// Largest piece that is sent: what the API server reads at once.
 const PIECE_BYTES: usize = 32 << 10;
@@ -126,7 +130,12 @@ pub(crate) async fn attach(
             Received::Out(bytes) => match first.take::<AttachAnswer>(&bytes) {
                 Ok(Some(came)) => break came,
                 Ok(None) => {}
-                Err(_) => return Err(KubeError::NoAgent(format!("it wrote {:?}", in_one_line(&first.rest())))),
+                Err(_) => {
+                    return Err(KubeError::NoAgent(format!(
+                        "it wrote {:?}",
+                        in_one_line(&shared.masked(&first.rest()))
+                    )));
+                }
             },
             Received::Status(status) => {
                 return Err(match ended(&status, shared) {
@@ -140,7 +149,7 @@ pub(crate) async fn attach(
     let (taken, lease_ms) = match answer {
         AttachAnswer::Taken { taken, lease_ms } => (taken, lease_ms),
         AttachAnswer::Refused(AttachRefusal::NoFitReason { why }) => {
-            return Err(KubeError::Refused(AttachRefusal::NoFitReason { why: in_one_line(&why) }));
+            return Err(KubeError::Refused(AttachRefusal::NoFitReason { why: in_one_line(&shared.masked(&why)) }));
         }
         AttachAnswer::Refused(refusal) => return Err(KubeError::Refused(refusal)),
     };
@@ -166,11 +175,16 @@ async fn connect(client: &Client, target: ExecTarget<'_>) -> Result<ExecStream, 
     let requested = ApiRequestKind { verb: "create", resource: "pods/exec", namespace: target.namespace };
     let connection = client.connect(request).await.map_err(|error| of_client(&error, requested))?;
     // The same socket with bounds: nothing was read of it yet.
-    let config =
-        WebSocketConfig::default().max_message_size(Some(MESSAGE_BYTES_MAX)).max_frame_size(Some(MESSAGE_BYTES_MAX));
     let io = connection.into_stream().into_inner();
-    let (to, from) = WebSocketStream::from_raw_socket(io, Role::Client, Some(config)).await.split();
+    let (to, from) = WebSocketStream::from_raw_socket(io, Role::Client, Some(socket_limits())).await.split();
     Ok(ExecStream { to, from })
+}
+
+fn socket_limits() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE_BYTES_MAX))
+        .max_frame_size(Some(MESSAGE_BYTES_MAX))
+        .max_write_buffer_size(WAITING_BYTES_MAX)
 }
 
 impl ExecStream {
@@ -322,13 +336,19 @@ async fn send(to: &mut SplitSink<Socket, Message>, bytes: &[u8]) -> Result<(), K
 }
 
 /// Sends a message, in time: a stream that takes nothing is broken.
-async fn sent(to: &mut SplitSink<Socket, Message>, message: Message) -> Result<(), KubeError> {
+async fn sent<S: Sink<Message, Error = tungstenite::Error> + Unpin>(
+    to: &mut S,
+    message: Message,
+) -> Result<(), KubeError> {
     let slow = || KubeError::Closed(format!("no data was accepted for {} s", BROKEN_AFTER.as_secs()));
     timeout(BROKEN_AFTER, to.send(message)).await.map_err(|_| slow())?.map_err(|error| closed(&error))
 }
 
-fn closed(error: &tokio_tungstenite::tungstenite::Error) -> KubeError {
-    KubeError::Closed(in_one_line(&error.to_string()))
+fn closed(error: &tungstenite::Error) -> KubeError {
+    KubeError::Closed(match error {
+        tungstenite::Error::WriteBufferFull(_) => format!("{} wait to be accepted", Bytes(WAITING_BYTES_MAX as u64)),
+        error => in_one_line(&error.to_string()),
+    })
 }
 
 async fn came(from: &mut SplitStream<Socket>, shared: &StreamState) -> Result<Received, KubeError> {
@@ -339,7 +359,8 @@ async fn came(from: &mut SplitStream<Socket>, shared: &StreamState) -> Result<Re
     };
     let bytes = match message {
         Message::Close(frame) => {
-            let why = frame.map_or_else(|| "no reason was given".to_owned(), |frame| in_one_line(&frame.reason));
+            let why = frame
+                .map_or_else(|| "no reason was given".to_owned(), |frame| in_one_line(&shared.masked(&frame.reason)));
             return Err(KubeError::Closed(why));
         }
         Message::Binary(bytes) => bytes,
@@ -351,7 +372,10 @@ async fn came(from: &mut SplitStream<Socket>, shared: &StreamState) -> Result<Re
             shared.say(rest);
             Ok(Received::Nothing)
         }
-        Some((&STATUS, rest)) => Ok(Received::Status(rest[..rest.len().min(STATUS_BYTES_MAX)].to_vec())),
+        Some((&STATUS, rest)) => {
+            let status = String::from_utf8_lossy(&rest[..rest.len().min(STATUS_BYTES_MAX)]);
+            Ok(Received::Status(shared.masked(&status).into_owned().into_bytes()))
+        }
         _ => Ok(Received::Nothing),
     }
 }
@@ -383,4 +407,31 @@ fn last_words(code: i32, shared: &StreamState) -> String {
     let said = shared.said();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     if last.is_empty() { format!("linerate agent attach ended with code {code}") } else { in_one_line(last) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt as _, duplex};
+    use tokio::runtime;
+
+    use super::*;
+
+    #[test]
+    fn answers_to_pings_that_nobody_reads_have_a_limit() {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (near, mut far) = duplex(64 << 10);
+            let (mut to, mut from) =
+                WebSocketStream::from_raw_socket(near, Role::Client, Some(socket_limits())).await.split();
+            let count = 2 * WAITING_BYTES_MAX / 125;
+            let pings = [&[0x89, 125][..], &[b'x'; 125]].concat().repeat(count);
+            let flood = tokio::spawn(async move { far.write_all(&pings).await.map(|()| far) });
+            for _ in 0..count {
+                assert!(matches!(from.next().await, Some(Ok(Message::Ping(_)))));
+            }
+            let _far = flood.await.unwrap().unwrap();
+            let fault = sent(&mut to, Message::Binary(vec![0; 1000].into())).await.unwrap_err();
+            assert_eq!(fault, KubeError::Closed("1 MiB wait to be accepted".to_owned()));
+        });
+    }
 }

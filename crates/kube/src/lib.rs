@@ -5,6 +5,7 @@
 //! what it is asked for.
 
 pub mod access;
+pub mod api_client;
 mod api_request;
 pub mod client_fleet;
 pub mod comparison;

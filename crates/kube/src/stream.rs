@@ -48,7 +48,7 @@ impl PodStream {
         let (here, there) = UnixStream::pair()?;
         here.set_nonblocking(true)?;
         there.set_nonblocking(true)?;
-        let shared = Arc::new(StreamState::default());
+        let shared = Arc::new(StreamState::new(Arc::clone(&cluster.registry)));
         // Until it is its turn, nobody there can be heard.
         shared.mend(true);
         let (stop, stopped) = oneshot::channel();

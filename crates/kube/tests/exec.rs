@@ -15,6 +15,7 @@ use linerate_kube::access::{Access, KubeconfigSource};
 use linerate_kube::error::KubeError;
 use linerate_kube::stream::{PodStream, StreamEnd};
 
+use crate::no_secrets;
 use crate::server::{Call, Exec, Server, authority};
 
 const V5: &str = "v5.channel.k8s.io";
@@ -34,7 +35,7 @@ const END: Duration = Duration::from_secs(180);
 fn open_stream(kubeconfig: std::path::PathBuf, reach: &str) -> Result<PodStream, KubeError> {
     let place = place(reach);
     let source = KubeconfigSource::Files { paths: vec![kubeconfig] };
-    let cluster = Access::find(&source, place.context.as_deref())?.connect()?;
+    let cluster = Access::find(&source, place.context.as_deref())?.connect(no_secrets())?;
     Ok(PodStream::start(&cluster, &place, "token".to_owned()).expect("the server of the test answers"))
 }
 
@@ -235,7 +236,7 @@ fn a_stream_that_does_not_come_back_within_the_lease_ends() {
 #[test]
 fn each_refusal_has_words_and_a_remedy_of_its_own() {
     type Answer = fn(Call);
-    let cases: [(Answer, &str, &str); 13] = [
+    let cases: [(Answer, &str, &str); 14] = [
         (|call| call.refuse(401, "Unauthorized", "Unauthorized"), "refused the credentials", "log in again"),
         (
             |call| {
@@ -254,6 +255,11 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
         ),
         (|call| call.refuse(400, "BadRequest", "pod pod does not have a host assigned"), "is not running", "describe"),
         (|call| call.json(200, "{}"), "does not switch to a WebSocket", "logs of the API server"),
+        (
+            |call| call.redirect("https://login.example/a?token=x"),
+            "answered 302, a redirect to \"https://login.example/a\", which is not followed",
+            "server of the kubeconfig",
+        ),
         (|call| call.json(404, "<html>nginx</html>"), "no such pod", "kubectl get pods"),
         (drop, "closed on the way", "idle timeouts"),
         (
@@ -355,7 +361,7 @@ fn many_streams_wait_for_their_turn_and_not_for_their_time() {
         Echoes::default().serve(&mut call.exec(V5), 2_000, usize::MAX);
     });
     let source = KubeconfigSource::Files { paths: vec![server.kubeconfig(USER)] };
-    let cluster = Access::find(&source, None).unwrap().connect().unwrap();
+    let cluster = Access::find(&source, None).unwrap().connect(no_secrets()).unwrap();
     let start = |n| PodStream::start(&cluster, &place("kube://ns/pod/c"), format!("token {n}")).unwrap();
     let streams: Vec<PodStream> = (0..40).map(start).collect();
     for stream in &streams {
@@ -383,6 +389,14 @@ fn a_flood_of_errors_and_messages_too_long_cost_no_memory_and_are_told() {
     });
     let fault = self::fault(&server, "kube://ns/pod");
     assert!(fault.to_string().contains("closed on the way") && fault.to_string().contains("too long"), "{fault}");
+}
+
+#[test]
+fn an_answer_without_an_end_is_given_up_at_its_limit() {
+    for code in [200, 500] {
+        let server = Server::start(move |call| call.endless(code));
+        assert_eq!(fault(&server, "kube://ns/?app=x"), KubeError::TooLarge("64 MiB".to_owned()), "{code}");
+    }
 }
 
 #[test]
@@ -455,7 +469,7 @@ fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
     for (node, pod) in nodes(3).iter().zip(["x-1", "x-9", "x-10"]) {
         let NodeReach::Kube(place) = &node.reach else { panic!("a pod") };
         let source = KubeconfigSource::Files { paths: vec![server.kubeconfig(USER)] };
-        let cluster = Access::find(&source, None).unwrap().connect().unwrap();
+        let cluster = Access::find(&source, None).unwrap().connect(no_secrets()).unwrap();
         let stream = PodStream::start(&cluster, place, "t".to_owned()).unwrap();
         let StreamEnd::Failed(fault) = end(&stream) else { panic!("it failed") };
         assert!(fault.to_string().ends_with(&format!("/pods/{pod}/exec")), "{pod}: {fault}");

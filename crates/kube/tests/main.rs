@@ -3,3 +3,23 @@
 mod exec;
 mod server;
 mod up;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use linerate_kube::api_client::SecretRegistry;
+
+/// Knows no secrets.
+struct NoSecrets;
+
+impl SecretRegistry for NoSecrets {
+    fn remember(&self, _: &str) {}
+
+    fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        Cow::Borrowed(text)
+    }
+}
+
+fn no_secrets() -> Arc<dyn SecretRegistry> {
+    Arc::new(NoSecrets)
+}

@@ -9,6 +9,7 @@ use linerate_kube::error::KubeError;
 use linerate_kube::manifest::{ClientManifest, INDEX_LABEL, PlacedClient, StoragePod, render};
 use serde_json::{Value, json};
 
+use crate::no_secrets;
 use crate::server::{Call, Server};
 
 /// Objects by their paths.
@@ -90,7 +91,7 @@ fn place(heeds_selectors: bool) -> Place {
     let source = KubeconfigSource::Files { paths: vec![server.kubeconfig("{token: t}")] };
     let cluster = Access::find(&source, None)
         .expect("the server of the test answers")
-        .connect()
+        .connect(no_secrets())
         .expect("the server of the test answers");
     Place { objects, cluster, _server: server }
 }
@@ -288,7 +289,7 @@ fn clients_of_hosts_and_services_are_placed_once_they_are_ready_and_gone_with_th
 fn what_may_not_be_applied_is_told_with_the_right_that_is_missing() {
     let server = Server::start(|call| call.refuse(403, "Forbidden", "no"));
     let source = KubeconfigSource::Files { paths: vec![server.kubeconfig("{token: t}")] };
-    let cluster = Access::find(&source, None).unwrap().connect().unwrap();
+    let cluster = Access::find(&source, None).unwrap().connect(no_secrets()).unwrap();
     let objects = documents(&render(&wishes())).unwrap();
     let job = objects.iter().find(|object| object["kind"] == "Job").unwrap();
     let Err(KubeError::Forbidden { verb, resource, namespace, .. }) = cluster.apply(job) else { panic!("forbidden") };

@@ -16,7 +16,7 @@ use tempfile::tempdir;
 use crate::running::{bench_view, linerate, shown};
 
 /// A run of linerate within 400 MB of addresses and 20 s of processor time, at a home of its own.
-fn bounded(home: &Path, environment: &[(&str, &str)], line: &str) -> Output {
+pub(crate) fn bounded(home: &Path, environment: &[(&str, &str)], line: &str) -> Output {
     let plain = linerate();
     let mut command = Command::new("sh");
     let script = "ulimit -v 400000; ulimit -t 20; exec \"$0\" \"$@\"";

@@ -218,6 +218,9 @@ fn nothing_is_run_without_consent_or_with_a_mistake_in_the_file() {
     assert!(!mark.exists());
 }
 
+/// A node in a pod of a fleet that `fleet up` started.
+const OF_PODS: &str = "{name: a, role: client, reach: 'kube://x/?app.kubernetes.io/instance=a'}";
+
 #[test]
 fn a_fleet_file_that_others_can_write_to_or_replace_has_no_command_run() {
     let place = Place::make();
@@ -243,10 +246,21 @@ fn a_fleet_file_that_others_can_write_to_or_replace_has_no_command_run() {
     }
     // What gives an agent rights is a command too; what has none run is read as it is, and so is what a shell opened.
     let over_ssh = "{name: a, role: client, reach: 'ssh://127.0.0.1:1'";
-    for (node, code) in [(format!("{over_ssh}, become: sudo -n}}"), 2), (format!("{over_ssh}}}"), 3)] {
+    for (node, code) in [
+        (format!("{over_ssh}, become: sudo -n}}"), 2),
+        (format!("{over_ssh}, cache: /var/tmp/x}}"), 2),
+        (format!("{over_ssh}}}"), 3),
+    ] {
         write(&node, 0o666, 0o755);
         let output = check();
         assert_eq!(output.status.code(), Some(code), "{node}: {}", shown(&output));
+    }
+    // What deletes by a file is not led by anybody else.
+    for (verb, node) in [("clean", format!("{over_ssh}}}")), ("down", OF_PODS.to_owned())] {
+        write(&node, 0o666, 0o755);
+        let output = with_fleet(&["fleet", verb], &path).output().expect("linerate runs");
+        assert_eq!(output.status.code(), Some(2), "{verb}: {}", shown(&output));
+        assert!(shown(&output).contains("chmod go-w"), "{verb}: {}", shown(&output));
     }
     write(&touches, 0o666, 0o755);
     let mut command = with_fleet(&["fleet", "check"], Path::new("/dev/stdin"));

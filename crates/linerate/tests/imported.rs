@@ -7,6 +7,7 @@ use linerate_analysis::view::View;
 use linerate_record::finding::FindingKind;
 use tempfile::tempdir;
 
+use crate::bounds::bounded;
 use crate::running::{linerate, shown, view};
 
 /// Recorded by warp 1.4.0 against a MinIO on the same machine; what `warp analyze` says of the files is noted beside.
@@ -74,4 +75,34 @@ fn a_file_cut_off_or_of_another_kind_is_refused_by_name() {
         assert_eq!(output.status.code(), Some(2), "{name}: {}", shown(&output));
         assert!(shown(&output).contains(expected) && !out.exists(), "{name}: {}", shown(&output));
     }
+}
+
+/// Requests of two threads as warp records them, each with the second of its end.
+fn record_of(requests: &[(u32, &str, &str)]) -> String {
+    let head = "idx\tthread\top\tclient_id\tn_objects\tbytes\tendpoint\tfile\terror\tstart\tfirst_byte\tend\t\
+                duration_ns\tcat\n";
+    let line = |(thread, start, end): &(u32, &str, &str)| {
+        format!("0\t{thread}\tGET\ta\t1\t10\thttp://127.0.0.1:9000\tk\t\t{start}\t\t{end}\t1\t0\n")
+    };
+    head.to_owned() + &requests.iter().map(line).collect::<String>()
+}
+
+#[test]
+fn a_request_that_hung_for_months_costs_what_a_few_intervals_cost() {
+    let folder = tempdir().unwrap();
+    let (path, out) = (folder.path().join("hung.csv"), folder.path().join("out"));
+    // All threads are at work for half a second, and one hangs.
+    let text = record_of(&[
+        (0, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.1Z"),
+        (1, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.1Z"),
+        (0, "2026-01-01T00:00:00.6Z", "2026-01-01T00:00:00.7Z"),
+        (1, "2026-01-01T00:00:00.6Z", "2026-12-01T00:00:00Z"),
+    ]);
+    fs::write(&path, text).unwrap();
+    let output = bounded(folder.path(), &[], &format!("import warp {} -o {}", path.display(), out.display()));
+    assert!(output.status.success(), "{}", shown(&output));
+    let lines = fs::read_to_string(out.join("intervals.jsonl")).unwrap().lines().count();
+    assert!(lines < 10_000, "{lines}");
+    let output = linerate().arg("report").arg(&out).output().unwrap();
+    assert!(output.status.success(), "{}", shown(&output));
 }

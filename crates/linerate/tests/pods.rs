@@ -168,6 +168,89 @@ fn a_command_of_the_kubeconfig_runs_with_consent_alone() {
     assert!(mark.exists() && why.contains("the credential command of the kubeconfig failed"), "{why}");
 }
 
+/// Secrets of a kubeconfig, each read from another place, as YAML of a user and in the words of the request.
+fn secrets(folder: &Path) -> Vec<(String, &'static str)> {
+    let long: &'static str = Box::leak(format!("a-token-of-the-tests-{}", "0123456789".repeat(90)).into_boxed_str());
+    let file = folder.join("token");
+    fs::write(&file, "a-token-of-a-file-of-the-tests").expect("written");
+    let plugin = folder.join("plugin");
+    let credential = r#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",
+        "status":{"token":"a-token-of-a-plugin-of-the-tests"}}"#;
+    fs::write(&plugin, format!("cat <<'E'\n{credential}\nE\n")).expect("written");
+    let exec = "{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args:";
+    vec![
+        (format!("{{token: {long}}}"), long),
+        (format!("{{tokenFile: '{}'}}", file.display()), "a-token-of-a-file-of-the-tests"),
+        (format!("{exec} ['{}']}}}}", plugin.display()), "a-token-of-a-plugin-of-the-tests"),
+        ("{username: somebody, password: a-password-of-the-tests}".to_owned(), "a-password-of-the-tests"),
+    ]
+}
+
+#[test]
+fn by_what_a_kubeconfig_proves_who_asks_is_in_nothing_that_is_printed_or_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (user, secret) in secrets(folder.path()) {
+        type Answer = fn(Call, &str);
+        let answers: [Answer; 4] = [
+            |call, said| call.refuse(500, "InternalError", said),
+            |call, said| call.json(502, said),
+            |call, said| call.redirect(&format!("https://127.0.0.1/{said}")),
+            |call, said| {
+                let mut exec = call.exec("v5.channel.k8s.io");
+                exec.send(2, said.as_bytes());
+                exec.ended(1);
+            },
+        ];
+        for answer in answers {
+            // A proxy that repeats what it was sent.
+            let server = Server::start(move |call| {
+                let said = format!("you sent {} as {secret}", call.header("authorization"));
+                answer(call, &said);
+            });
+            let kubeconfig = server.kubeconfig(&user);
+            let fleet = kubeconfig.with_file_name("fleet.yaml");
+            fs::write(&fleet, "nodes: [{name: a, role: client, reach: 'kube://ns/pod'}]\n").expect("written");
+            let written = kubeconfig.with_file_name("written");
+            for line in ["fleet check --json --yes-exec", "audit --yes-exec", "fleet down --instance a --yes-exec"] {
+                let mut command = linerate();
+                command.args(line.split(' ')).env("KUBECONFIG", &kubeconfig);
+                if line.contains("down") {
+                    command.args(["--wait", "1s"]);
+                } else {
+                    command.arg("--output").arg(&written).arg("--fleet").arg(&fleet);
+                }
+                let output = command.output().expect("linerate runs");
+                let all = shown(&output) + &fs::read_to_string(&written).unwrap_or_default();
+                let bare: String = all.split_whitespace().collect();
+                let is_masked = bare.contains("***") || line.contains("down");
+                assert!(is_masked && !bare.contains(&secret[..20]), "{line}: {all}");
+                let _ = fs::remove_file(&written);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_understood_of_a_kubeconfig_and_its_command_is_not_quoted() {
+    let server = Server::start(|call| call.refuse(404, "NotFound", "pods \"pod\" not found"));
+    let exec = |script: &str| {
+        format!(
+            "{{exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, \
+             env: [{{name: X, value: 'a-secret-of-the-tests'}}], args: [-c, '{script}']}}}}"
+        )
+    };
+    for (user, part) in [
+        (exec("echo $X; echo log in again >&2; exit 7"), "log in again"),
+        (exec("echo \"status: [$X]\""), "no ExecCredential"),
+        ("{token: [a-secret-of-the-tests]}".to_owned(), "no kubeconfig in YAML: line 5"),
+    ] {
+        let node = "{name: a, role: client, reach: 'kube://ns/pod'}";
+        let (_, output) = checked(&server.kubeconfig(&user), node, &["--yes-exec"]);
+        let reported = shown(&output);
+        assert!(reported.contains(part) && !reported.contains("a-secret-of-the-tests"), "{part}: {reported}");
+    }
+}
+
 /// What `fleet up` says, and the paths of what it would have applied, where these namespaces are there with labels.
 fn brought_up(flags: &str, taken: &'static [&str], labels: &'static str) -> (Option<i32>, String, Vec<String>) {
     let patched = Arc::new(Mutex::new(Vec::new()));

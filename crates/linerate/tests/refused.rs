@@ -531,3 +531,27 @@ fn what_is_of_objects_that_a_run_writes_is_refused_beside_list_existing() {
         assert!(code == Some(2) && said.contains(reported), "{flag}: {said}");
     }
 }
+
+#[test]
+fn more_connections_than_open_files_are_refused_before_the_load_with_the_limit_and_the_fix() {
+    let (place, target) = (tempdir().unwrap(), Served::null());
+    let line = format!(
+        "bench --host {} --op get --obj.size 1KiB --concurrent 2000 --duration 100ms --no-ceiling -o run",
+        target.address
+    );
+    let plain = typed(place.path(), &line);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 1024; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(place.path());
+    let (code, reported) = said(command);
+    assert_eq!(code, Some(2), "{reported}");
+    for part in ["--concurrent 2000", "1024 open files", "ulimit -Hn 2064", "--concurrent 960 at most"] {
+        assert!(reported.contains(part), "{part}: {reported}");
+    }
+}

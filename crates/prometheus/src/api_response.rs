@@ -12,6 +12,9 @@ use crate::http_call::{HttpResponse, beginning};
 /// Most series of an answer: 484 machines with 60 drives and interfaces each.
 const SERIES_MAX: usize = 100_000;
 
+/// Most different warnings of a server that are kept. Of one answer one more is: that there are more is said.
+pub(crate) const WARNINGS_MAX: usize = 100;
+
 /// Labels of a series.
 pub(crate) type Labels = BTreeMap<String, String>;
 
@@ -89,6 +92,11 @@ pub(crate) fn matrix(answer: &HttpResponse, url: &str, query: &str) -> Result<Ma
     if data.result.len() > SERIES_MAX {
         return Err(PrometheusError::TooLarge { query: query.to_owned(), most: format!("{SERIES_MAX} series") });
     }
-    let warnings = whole.warnings.iter().map(|text| beginning(text.as_bytes())).collect();
+    let mut warnings: Vec<String> = Vec::new();
+    for warning in whole.warnings.iter().map(|text| beginning(text.as_bytes())) {
+        if warnings.len() <= WARNINGS_MAX && !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
     Ok(Matrix { series: data.result, warnings })
 }

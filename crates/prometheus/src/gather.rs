@@ -1,6 +1,6 @@
 //! Asks for everything in the table over a window, and makes readings of the answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::readings::{
     AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, VALUES_MAX,
@@ -8,7 +8,7 @@ use linerate_record::readings::{
 };
 use linerate_record::site::Product;
 
-use crate::api_response::{FoundSeries, Labels, Matrix, matrix};
+use crate::api_response::{FoundSeries, Labels, Matrix, WARNINGS_MAX, matrix};
 use crate::error::PrometheusError;
 use crate::failed_queries::FailedQueries;
 use crate::http_call::PrometheusServer;
@@ -312,6 +312,7 @@ fn over_steps(
     }
     found.series.extend(more.series);
     found.warnings.extend(more.warnings);
+    found.warnings.truncate(WARNINGS_MAX + 1);
     Ok(found)
 }
 
@@ -344,6 +345,8 @@ struct Gathered {
     absent: Vec<AbsentReading>,
     found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
     remarks: Vec<String>,
+    /// Warnings of the server's that are among the remarks.
+    warned: BTreeSet<String>,
     left_out: ImpossibleValues,
     unlabelled: MissingLabels,
 }
@@ -353,12 +356,21 @@ impl Gathered {
         self.found.range((of, String::new(), String::new())..).next().is_some_and(|((found, ..), _)| *found == of)
     }
 
+    /// Takes a warning of the server's, if it is not known and there are not too many.
+    fn warn(&mut self, warning: String) {
+        if self.warned.len() > WARNINGS_MAX || self.warned.contains(&warning) {
+            return;
+        }
+        self.remarks.push(match self.warned.len() {
+            WARNINGS_MAX => format!("Prometheus warns of more: {WARNINGS_MAX} of its warnings are kept"),
+            _ => format!("Prometheus warns: {warning}"),
+        });
+        self.warned.insert(warning);
+    }
+
     fn take(&mut self, row: &SourceRow, names: &NameMap, matrix: Matrix) -> Result<(), PrometheusError> {
         for warning in matrix.warnings {
-            let remark = format!("Prometheus warns: {warning}");
-            if !self.remarks.contains(&remark) {
-                self.remarks.push(remark);
-            }
+            self.warn(warning);
         }
         self.unlabelled.note(row, names, &matrix.series);
         for FoundSeries { metric, values } in matrix.series {
@@ -482,6 +494,16 @@ fn other_names(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn warnings_of_a_server_are_kept_once_and_not_without_end() {
+        let mut gathered = Gathered::default();
+        for number in (0..10).chain(0..1_000_000) {
+            gathered.warn(format!("warning {number}"));
+        }
+        assert_eq!(gathered.remarks.len(), WARNINGS_MAX + 1);
+        assert_eq!(gathered.remarks[WARNINGS_MAX], "Prometheus warns of more: 100 of its warnings are kept");
+    }
 
     #[test]
     fn an_instance_is_its_host() {

@@ -1,6 +1,7 @@
 //! Readings: what was read of the machines of a cluster over a window of time, from whatever source. This is the file
 //! of `linerate explain --record`, which `--replay` judges again.
 
+mod bounded_list;
 mod impossible;
 mod measure;
 mod sockets;
@@ -54,21 +55,25 @@ pub struct Readings {
     /// Over how long each rate is a mean.
     pub rate_over_ms: u64,
     /// Every series, by what is read, of which machine and which part of it.
+    #[serde(deserialize_with = "bounded_list::series")]
     pub series: Vec<ReadSeries>,
     /// Other names of machines, as the source has them: an address and a host's name, a pod and its node.
+    #[serde(deserialize_with = "bounded_list::list")]
     pub names: Vec<OtherName>,
     /// Readings that the source has not, and where they would come from.
+    #[serde(deserialize_with = "bounded_list::list")]
     pub absent: Vec<AbsentReading>,
     /// What was remarkable about reading, in sentences: warnings of the source, series that were left out.
+    #[serde(deserialize_with = "bounded_list::list")]
     pub remarks: Vec<String>,
     /// What whoever reads the answer has to know first: nodes that were not read, a window that was cut.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded_list::list")]
     pub warnings: Vec<String>,
     /// What machines are, where somebody stated it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded_list::list")]
     pub stated: Vec<StatedMachine>,
     /// What the engine's sockets did over the window, of each machine of which it was read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded_list::list")]
     pub sockets: Vec<SocketRead>,
 }
 
@@ -81,6 +86,7 @@ pub struct ReadSeries {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
     /// A value an instant, in the measure's unit; absent where nothing was read.
+    #[serde(deserialize_with = "bounded_list::list")]
     pub values: Vec<Option<f64>>,
 }
 

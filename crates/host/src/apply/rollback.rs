@@ -80,9 +80,18 @@ fn roll_back_application(
     let _lock = lock(apply_context)?;
     let reported = match id {
         Some(id) => {
-            let reported = apply_context.state.read(id)?;
-            // Of what is closed, nothing is left to be restored.
-            if !reported.is_pending() && !reported.is_closed() {
+            let mut reported = apply_context.state.read(id)?;
+            // What was given up may be back, and is tried again.
+            let is_whole = reported.is_closed() && reported.given_up() == 0;
+            if is_whole && !has_booted(apply_context.root, &reported.begin) {
+                let found = found_since(apply_context, &reported);
+                // Of what is closed, nothing is left to be restored, unless somebody has set it again.
+                if !force || found.left() == 0 {
+                    return Ok(found);
+                }
+                reported = without_outcomes(reported);
+                require_none_waits(apply_context)?;
+            } else if !reported.is_pending() && !reported.is_closed() {
                 require_none_waits(apply_context)?;
             }
             reported
@@ -97,6 +106,30 @@ fn roll_back_application(
         },
     };
     roll_back(apply_context, &reported, (RolledBackBy::Command, why), force, step)
+}
+
+/// What is there of an application that was taken back whole: what somebody, or a later application, has set since is
+/// not as before. Nothing is changed, and the journal says no more.
+fn found_since(apply_context: &ApplyContext<'_>, reported: &JournalContent) -> RollbackResult {
+    let outcome = |made: &Made| {
+        let current = present(apply_context, made).map(|(_, current)| current);
+        match (&made.rolled_back, current) {
+            (Some(RollbackOutcome::Restored | RollbackOutcome::Already) | None, Some(current))
+                if !is_now(apply_context, made, &made.prior) =>
+            {
+                RollbackOutcome::Left { current }
+            }
+            (done, _) => done.clone().unwrap_or(RollbackOutcome::Already),
+        }
+    };
+    RollbackResult {
+        id: reported.begin.id.clone(),
+        rolled_back: reported.made.iter().rev().map(|made| (made.change.place.clone(), outcome(made))).collect(),
+        after_reboot: false,
+        has_given_up: false,
+        unrecorded: None,
+        unwritten: Vec::new(),
+    }
 }
 
 /// What waits was changed since, and would put back what another one takes back. What cannot be read keeps nothing from

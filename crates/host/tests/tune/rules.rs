@@ -75,6 +75,24 @@ fn what_was_confirmed_is_not_taken_back_while_another_application_waits() {
 }
 
 #[test]
+fn what_was_rolled_back_and_set_again_by_a_later_application_is_not_as_before() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut nothing).unwrap();
+    assert_eq!(rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap().left(), 0);
+    assert_eq!(rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap().left(), 0, "again");
+    machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
+    confirm(&machine.apply_context()).unwrap();
+    let kept = machine.files();
+    let found = rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap();
+    assert_eq!(found.left() as usize, machine.changes().changes.len(), "{found:?}");
+    assert_eq!(machine.files(), kept, "what another one set stays");
+    assert!(matches!(rollback(&machine.apply_context(), None, false, &mut nothing), Err(TuneError::Nothing(_))));
+    assert_eq!(rollback(&machine.apply_context(), Some("1"), true, &mut nothing).unwrap().left(), 0);
+    assert_eq!(machine.files(), before, "unless it is forced");
+}
+
+#[test]
 fn a_file_of_changes_with_texts_beyond_what_a_journal_holds_is_refused() {
     let (_dir, machine) = made();
     let before = machine.files();

@@ -140,6 +140,22 @@ impl Call {
         let _ = self.tls.flush();
     }
 
+    /// Answers with an address.
+    pub(crate) fn redirect(mut self, location: &str) {
+        let head = format!("HTTP/1.1 302 X\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        let _ = self.tls.write_all(head.as_bytes()).and_then(|()| self.tls.flush());
+    }
+
+    /// Answers with a document that does not end, until nobody takes it.
+    pub(crate) fn endless(mut self, code: u16) {
+        let head = format!("HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n[");
+        let mut sent = self.tls.write_all(head.as_bytes());
+        let piece = b"0,".repeat(32 << 10);
+        while sent.is_ok() {
+            sent = self.tls.write_all(&piece);
+        }
+    }
+
     /// Refuses, as the API server does.
     pub(crate) fn refuse(self, code: u16, reason: &str, message: &str) {
         let message = message.replace('"', "\\\"");

@@ -22,13 +22,12 @@ use flags::{CheckFlags, DownFlags, FleetCleanFlags, FleetFlags, FleetVerb};
 pub(crate) fn check(flags: &FleetFlags) -> Result<(), Failure> {
     let path = match &flags.verb {
         FleetVerb::Check(flags) => return read(flags).map(|_| ()),
-        FleetVerb::Clean(flags) => &flags.fleet,
+        FleetVerb::Clean(FleetCleanFlags { fleet }) | FleetVerb::Down(DownFlags { fleet: Some(fleet), .. }) => fleet,
         FleetVerb::Manifest(flags) => return pods::check(&flags.clients),
         FleetVerb::Up(flags) => return pods::check(&flags.clients),
-        FleetVerb::Down(DownFlags { fleet: Some(fleet), .. }) => fleet,
         FleetVerb::Down(_) => return Ok(()),
     };
-    node_access::read_fleet(path).map(|_| ())
+    node_access::read_owned_fleet(path).map(|_| ())
 }
 
 pub(crate) fn run(flags: &FleetFlags) -> Result<ExitCode, Failure> {
@@ -68,7 +67,7 @@ fn unreached_failure(missing: usize, all: usize) -> Failure {
 }
 
 fn clean_nodes(flags: &FleetCleanFlags) -> Result<ExitCode, Failure> {
-    let nodes = node_access::read_fleet(&flags.fleet)?;
+    let nodes = node_access::read_owned_fleet(&flags.fleet)?;
     let cleaned = node_access::clean_all(&nodes)?;
     let missing = cleaned.iter().filter(|(_, fault)| fault.is_some()).count();
     printing::print(&linerate_report::fleet::cleaned(&cleaned))?;

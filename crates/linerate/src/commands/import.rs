@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_analysis::findings::{ImportedFile, imported};
+use linerate_analysis::view::View;
 use linerate_record::load::{HostSelect, Lookup, Workload};
 use linerate_record::machine::Machine;
 use linerate_record::run::{
@@ -33,14 +34,29 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
         return Err(refused(&flags.file, "it contains no requests of get, put, stat, delete or list"));
     };
     run_folder::create_folder(&path)?;
-    let id = path.file_name().map_or(stem.clone(), |name| name.to_string_lossy().into_owned());
+    // A folder that is not whole would be read by nobody.
+    let view = record(flags, &path, (&survey, &layout), stem).inspect_err(|_| run_folder::remove_run(&path))?;
+    let html = run_view::write_html(&path, &view)?;
+    printing::print(&linerate_report::terminal::render(&view, printing::text_style()))?;
+    printing::print(&linerate_report::terminal::page_written(&html))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the run folder, and reads it back.
+fn record(
+    flags: &ImportFlags,
+    path: &Path,
+    (survey, layout): (&Survey, &ImportLayout),
+    stem: String,
+) -> Result<View, Failure> {
+    let id = path.file_name().map_or(stem, |name| name.to_string_lossy().into_owned());
     let warp_flags = survey.warp_flags();
-    let spec = spec(&layout, &warp_flags);
-    let mut folder = run_folder::create_run(&path, &manifest(id, &layout, &warp_flags, &spec))?;
-    folder.findings.push(&imported(&imported_file(&flags.file, &survey, &layout)))?;
+    let spec = spec(layout, &warp_flags);
+    let mut folder = run_folder::create_run(path, &manifest(id, layout, &warp_flags, &spec))?;
+    folder.findings.push(&imported(&imported_file(&flags.file, survey, layout)))?;
     let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
     folder.points.push(&PointLine::Begin(begin))?;
-    let mut recorded = OpenIntervals::new(&layout);
+    let mut recorded = OpenIntervals::new(layout);
     warp_csv::for_each_request(&flags.file, |row| recorded.row(row, |interval| folder.intervals.push(&interval)))?;
     recorded.end(|interval| folder.intervals.push(&interval))?;
     let (at_ms, ended) = (layout.end_ms, StopReason::Duration);
@@ -56,11 +72,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
         lost: Vec::new(),
     };
     folder.points.push(&PointLine::End(end))?;
-    let view = run_view::read_view(&path)?;
-    let html = run_view::write_html(&path, &view)?;
-    printing::print(&linerate_report::terminal::render(&view, printing::text_style()))?;
-    printing::print(&linerate_report::terminal::page_written(&html))?;
-    Ok(ExitCode::SUCCESS)
+    run_view::read_view(path)
 }
 
 /// How many intervals a file makes, read as a whole and written nowhere.

@@ -71,8 +71,9 @@ pub(crate) fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), Fai
     write_atomically(&path.join("run.json"), &text)
 }
 
-/// Removes the folder of a run that the target refused before it began: nothing is in it.
-pub(crate) fn remove_empty_run(path: &Path) {
+/// Removes the files of a run that this process made and that nobody could use: one that the target refused before it
+/// began, or an import that cannot be read back. The folder goes where nothing else is in it.
+pub(crate) fn remove_run(path: &Path) {
     for name in ["run.json", "points.jsonl", "intervals.jsonl", "findings.jsonl"] {
         // What stays does no harm, and the refusal is what should be told.
         let _ = fs::remove_file(path.join(name));

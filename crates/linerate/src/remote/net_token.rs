@@ -38,8 +38,11 @@ pub(crate) fn is_of_single_machine(address: IpAddr) -> bool {
     !(is_of_a_link || address.is_unspecified() || address.is_multicast())
 }
 
+/// One that nobody else knows: from now on, it is in no message and no folder.
 pub(crate) fn random_token() -> Result<FlowToken, Failure> {
-    random_bytes().map(FlowToken::new)
+    let token = random_bytes().map(FlowToken::new)?;
+    key_masks::remember_secret(&token.to_hex());
+    Ok(token)
 }
 
 /// The token of a file.

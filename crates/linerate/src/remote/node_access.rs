@@ -58,12 +58,18 @@ const CONCURRENT_SSH_STARTS_MAX: usize = 8;
 pub(crate) type ReachedRow = (FleetRow, Option<MachineState>);
 
 /// Reads the description of a fleet. A mistake in it is bad usage, with the whole message, and so is one that has
-/// commands run and that others could have written.
+/// commands run, or says where files are written, and that others could have written.
 pub(crate) fn read_fleet(path: &Path) -> Result<Vec<FleetNode>, Failure> {
-    read(path, |nodes| FleetCommands::of_nodes(nodes).is_any())
+    read(path, |nodes| FleetCommands::of_nodes(nodes).is_any() || nodes.iter().any(has_cache))
 }
 
-/// The same of a fleet on which settings are changed, or which gets keys of S3: nobody else may have written it.
+/// Whether a node says where the program is put.
+fn has_cache(node: &FleetNode) -> bool {
+    matches!(&node.reach, NodeReach::Ssh(place) if place.cache.is_some())
+}
+
+/// The same of a fleet on which settings are changed or something is deleted, or which gets keys of S3: nobody else
+/// may have written it.
 pub(crate) fn read_owned_fleet(path: &Path) -> Result<Vec<FleetNode>, Failure> {
     read(path, |_| true)
 }

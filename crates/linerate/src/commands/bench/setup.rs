@@ -41,7 +41,7 @@ use crate::remote::remote_load;
 use crate::run::cleanup::cleanup_target::bucket_note;
 use crate::run::interrupt::{DELETION_TIMEOUT, LeftoverPlace, RunLeftovers, is_set};
 use crate::run::metrics::{self, MetricsServer};
-use crate::run::open_files::allow_open_files;
+use crate::run::open_files::require_open_files;
 use crate::run::point_timing::{self, Timing};
 use crate::run::processors::processors;
 use crate::run::target_process::{self, TargetProcess};
@@ -117,7 +117,7 @@ impl<'a> PreparedRun<'a> {
     ) -> Result<Self, Failure> {
         let RunContext { keys, output, yes_load, .. } = run_context;
         let Prerequisites { id, folder, trust, credentials, metrics, site, clients: client_selection } = prerequisites;
-        allow_open_files();
+        client_selection.is_none().then(|| require_open_files(&load.levels)).transpose()?;
         let aimed = resolve_target(&load, yes_load, trust, credentials, client_selection.as_ref())?;
         let ResolvedTarget { hosts, trust, credentials, process } = aimed;
         let seed = random_seed()?;
@@ -303,7 +303,7 @@ impl<'a> PreparedRun<'a> {
             Err(error) => {
                 if matches!(error, BucketError::Refused { .. }) {
                     self.forget_bucket();
-                    run_folder::remove_empty_run(&self.folder);
+                    run_folder::remove_run(&self.folder);
                 } else {
                     let (name, cleanup) = (&self.session.bucket, cleanup_command(self));
                     print_error(&format!(
@@ -320,7 +320,7 @@ impl<'a> PreparedRun<'a> {
             Ok(keeping) => self.keeping = keeping,
             Err(failure) => {
                 if matches!(self.close_bucket(), Some(Ok(Removal::Removed))) {
-                    run_folder::remove_empty_run(&self.folder);
+                    run_folder::remove_run(&self.folder);
                 }
                 return Err(failure);
             }

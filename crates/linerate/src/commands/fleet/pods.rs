@@ -209,7 +209,7 @@ fn progress(found: &Readiness, wishes: &ClientManifest) -> String {
 
 pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
     let (instance, namespace, context) = match (&flags.fleet, &flags.instance) {
-        (Some(path), _) => fleet_of_file(&node_access::read_fleet(path)?)?,
+        (Some(path), _) => fleet_of_file(&node_access::read_owned_fleet(path)?)?,
         (None, instance) => (instance.clone().unwrap_or_default(), flags.namespace.clone(), None),
     };
     let context = flags.cluster.context.clone().or(context);

@@ -45,17 +45,21 @@ impl ImportLayout {
         let (first_ns, last_ns) = part.whole_ns;
         let zero_unix_ms = u64::try_from(first_ns / 1_000_000).unwrap_or(0);
         let since_ms = |ns: i64| u64::try_from(ns).unwrap_or(0).div_ceil(1_000_000).saturating_sub(zero_unix_ms);
-        let from_ms = if part.all_at_work { since_ms(part.measured_ns.0) } else { 0 };
         let end_ms = since_ms(last_ns).max(1);
-        // Rounded down: the last interval, too, is one in which all were at work.
-        let span_ms = (since_ms(part.measured_ns.1) - u64::from(part.all_at_work)).saturating_sub(from_ms).max(1);
         let rows = (survey.hosts.len() * part.ops.len()) as u64;
         let longest_ms = since_ms(first_ns + part.longest_ns);
         let for_memory_ms = longest_ms.div_ceil((OPEN_ROWS_MAX / rows).saturating_sub(2).max(1));
         let lines_max = (INTERVALS_BYTES_MAX / (rows * ROW_BYTES_MAX)).max(4);
         let for_size_ms = (end_ms).div_ceil(lines_max);
+        let least_ms = for_memory_ms.max(for_size_ms);
+        let work_from_ms = since_ms(part.measured_ns.0);
+        // Rounded down: the last interval, too, is one in which all were at work.
+        let work_ms = since_ms(part.measured_ns.1).saturating_sub(1 + work_from_ms);
+        // Where that time is shorter than an interval can be, the whole is measured.
+        let all_at_work = part.all_at_work && work_ms >= least_ms.max(1);
+        let (from_ms, span_ms) = if all_at_work { (work_from_ms, work_ms) } else { (0, end_ms) };
         let fine_ms = (span_ms / 20).clamp(100, 1_000) / 10 * 10;
-        let interval_ms = fine_ms.max(for_memory_ms).max(for_size_ms).min(span_ms);
+        let interval_ms = fine_ms.min(span_ms).max(least_ms).min(end_ms);
         Some(ImportLayout {
             hosts: survey.hosts.clone(),
             ops: part.ops,
@@ -68,7 +72,7 @@ impl ImportLayout {
             end_ms,
             zero_unix_ms,
             bytes_max: (end_ms / interval_ms + 2) * rows * ROW_BYTES_MAX,
-            all_at_work: part.all_at_work,
+            all_at_work,
         })
     }
 

@@ -11,7 +11,7 @@ use linerate_render::{RenderRequest, RenderedFile, Rendering};
 use super::manifest::{MANIFEST, RenderManifest, sha256};
 use super::summary::path_list;
 use crate::files::atomic_write::write_failure;
-use crate::files::limited_read;
+use crate::files::{limited_read, owner_check};
 use crate::terminal::failure::Failure;
 
 /// Where files are until all of them are whole: what the name of that folder begins with.
@@ -137,6 +137,15 @@ impl Folder {
         replaced.iter().filter(|pair| !manifest.replaced.contains(pair)).cloned().collect()
     }
 
+    /// Refuses a manifest that somebody else may have written: it says which files are linerate's, and those are
+    /// overwritten and removed.
+    fn require_own_manifest(&self) -> Result<(), Failure> {
+        let path = self.path.join(MANIFEST);
+        let failed = |source| Failure::File { what: "read", path: path.clone(), source };
+        let file = limited_read::open_without_waiting(&path).map_err(failed)?;
+        owner_check::require_owned_file(&path, &file).map_err(|error| error.into_failure(failed))
+    }
+
     /// Writes all files beside their places, and then moves them there. Before the first is moved, the manifest has
     /// what was found beside what is to be, so that the next run knows the files of one that is interrupted.
     pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {
@@ -144,6 +153,9 @@ impl Folder {
         let changed: Vec<&RenderedFile> =
             files.iter().filter(|file| !self.is_unchanged_in(manifest, &file.path)).collect();
         let removed_paths: Vec<&String> = self.removed_paths(manifest).collect();
+        if !(self.manifest.is_none() || changed.is_empty() && removed_paths.is_empty()) {
+            self.require_own_manifest()?;
+        }
         let found = self.found.iter().filter_map(|(path, hash)| Some((path.clone(), hash.clone()?))).collect();
         let midway = manifest.midway(self.manifest.as_ref(), found).text()?;
         let last = manifest.text()?;
@@ -269,6 +281,21 @@ mod tests {
         let mut found = BTreeMap::new();
         hash_files(path, "", 0, &mut found).unwrap();
         found.into_keys().collect()
+    }
+
+    #[test]
+    fn a_manifest_that_others_could_have_written_has_nothing_removed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let (first, second) = (files(&[("a/one.yaml", "1"), ("a/two.yaml", "2")]), files(&[("a/one.yaml", "1")]));
+        render(&path, &first, false).unwrap();
+        let mode = |mode| fs::set_permissions(path.join(MANIFEST), fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o666);
+        let refused = render(&path, &second, false).unwrap_err();
+        assert!(refused.contains("chmod go-w") && path.join("a/two.yaml").exists(), "{refused}");
+        mode(0o644);
+        assert_eq!(render(&path, &second, false).unwrap().removed, 1);
     }
 
     #[test]

@@ -26,5 +26,5 @@ pub(crate) fn connect(flags: &ClusterFlags, context: Option<&str>) -> Result<Arc
         let what = format!("the kubeconfig runs a command for credentials on this machine:\n  {command}\n");
         consent::ask_or_refuse(&what, "It runs as your user.", "give --yes-exec to consent")?;
     }
-    access.connect().map_err(|fault| kube_failure(&fault))
+    kubeconfig::connect(access).map_err(|fault| kube_failure(&fault))
 }

@@ -42,7 +42,7 @@ impl Clusters {
     /// The first to ask for a cluster finds it for all: a command of the kubeconfig runs once.
     fn cluster(&self, context: Option<&str>) -> Result<Arc<KubeCluster>, KubeError> {
         let mut by_context = self.by_context.lock().unwrap_or_else(PoisonError::into_inner);
-        let find = || Access::find(&kubeconfig::source(), context).and_then(Access::connect);
+        let find = || Access::find(&kubeconfig::source(), context).and_then(kubeconfig::connect);
         by_context.entry(context.map(str::to_owned)).or_insert_with(find).clone()
     }
 }

@@ -211,6 +211,11 @@ pub(super) fn script_message_failure(word: &str, errors: &str, programs: &[Progr
             }
             fault
         }
+        Some(("uncleaned", folder)) => {
+            let mut fault = start_fault(errors, None, &format!("linerate could not be removed from {folder} there"));
+            "see whose that folder is, and remove it by hand".clone_into(&mut fault.remedy);
+            fault
+        }
         _ if word == "broken" => start_fault(errors, None, "the copy of linerate has the wrong SHA-256"),
         _ => start_fault(errors, None, "the start script gave an unknown answer"),
     }
@@ -273,6 +278,7 @@ mod tests {
             ("machine mips64", "", "is mips64", "a linerate that was built for mips64"),
             ("unkept /a", "mkdir: x: No space left on device", "disk is full", "free space"),
             ("unkept /a", "mkdir: /a: Permission denied", "could not be written to /a there: mkdir", "cache: /FOLDER"),
+            ("uncleaned /a", "", "could not be removed from /a there", "by hand"),
             ("noexec /a", "", "no program may run in /a: it is mounted noexec", "cache: /FOLDER"),
             ("broken", "", "wrong SHA-256", "by hand"),
             ("else", "", "unknown answer", "by hand"),

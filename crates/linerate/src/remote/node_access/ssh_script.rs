@@ -54,9 +54,23 @@ pub(super) fn agent_script(place: &SshTarget, programs: &[Program], allow: Allow
     .concat()
 }
 
-/// Removes what [`agent_script`] left in the cache.
+/// Removes the programs that [`agent_script`] put into the cache: regular files of this user's that are named as it
+/// names them, `SHA256` or `SHA256.PID`, in a folder of this user's. Nothing else there is touched, and the folder goes
+/// where it is empty then: who wrote the fleet file says where the cache is, and not what is deleted in it.
 pub(super) fn cleaning_script(place: &SshTarget) -> String {
-    format!("rm -rf {} && echo \"{MESSAGE_PREFIX}removed\"", folder(place))
+    [
+        format!(r#"say() {{ echo "{MESSAGE_PREFIX}$1"; }}; stop() {{ say "$1"; exit 0; }}; d={}; "#, folder(place)),
+        r#"if [ -e "$d" ] || [ -L "$d" ]; then "#.to_owned(),
+        // What is looked at is the folder that was entered: its path may lead elsewhere by then.
+        r#"[ ! -L "$d" ] && cd -P "$d" >/dev/null && [ -O . ] || stop "uncleaned $d"; "#.to_owned(),
+        r#"for f in *; do h=${f%%.*}; p=${f#"$h"}; "#.to_owned(),
+        r#"[ ${#h} = 64 ] || continue; case $h in *[!0-9a-f]*) continue;; esac; "#.to_owned(),
+        r#"case ${p#.} in *[!0-9]*) continue;; esac; "#.to_owned(),
+        r#"[ ! -L "$f" ] && [ -f "$f" ] && [ -O "$f" ] || continue; rm -f "$f" || stop "uncleaned $d"; done; "#
+            .to_owned(),
+        r#"cd /; rmdir "$d" 2>/dev/null; fi; say removed"#.to_owned(),
+    ]
+    .concat()
 }
 
 #[cfg(test)]
@@ -146,5 +160,49 @@ mod tests {
         // Another architecture.
         let other = [Program { machine: "nonsuch".to_owned(), bytes, sha256: String::new() }];
         assert_eq!(run(folder.path(), &plain, &other, b""), format!("linerate: machine {machine}\n"));
+    }
+    /// What the cleaning of a cache says, with a cache in this folder.
+    fn cleaned(folder: &Path) -> String {
+        let place = place(None, folder.to_str());
+        let mut command = Command::new("sh");
+        command.args(["-c", READ_LINE_COMMAND]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("sh runs");
+        let mut input = child.stdin.take().expect("its input");
+        input.write_all(format!("{}\n", cleaning_script(&place)).as_bytes()).expect("it reads");
+        drop(input);
+        String::from_utf8_lossy(&child.wait_with_output().expect("it ends").stdout).into_owned()
+    }
+
+    #[test]
+    fn cleaning_removes_programs_by_their_names_and_nothing_that_somebody_else_put_there() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (cache, kept) = (place.path().join("cache"), place.path().join("cache/linerate/agents"));
+        assert_eq!(cleaned(&cache), "linerate: removed\n", "there is nothing");
+        std::fs::create_dir_all(kept.join("a folder")).expect("made");
+        let sha = "0123456789abcdef".repeat(4);
+        let ours = [sha.clone(), format!("{sha}.4711")];
+        let elsewhere = place.path().join("thesis.txt");
+        let others = ["thesis.txt".to_owned(), format!("{sha}.txt"), format!("{}g", &sha[1..]), sha[1..].to_owned()];
+        for name in ours.iter().chain(&others).map(|name| kept.join(name)).chain([elsewhere.clone()]) {
+            std::fs::write(name, "x").expect("written");
+        }
+        std::fs::write(kept.join("a folder").join(&sha), "x").expect("written");
+        let link = "f".repeat(64);
+        std::os::unix::fs::symlink(&elsewhere, kept.join(&link)).expect("made");
+        assert_eq!(cleaned(&cache), "linerate: removed\n");
+        assert!(ours.iter().all(|name| !kept.join(name).exists()));
+        let stays = others.iter().cloned().chain([link.clone(), format!("a folder/{sha}")]);
+        assert!(stays.clone().all(|name| kept.join(name).exists()) && elsewhere.exists());
+        stays.map(|name| kept.join(name)).for_each(|path| std::fs::remove_file(path).expect("it stayed"));
+        std::fs::remove_dir(kept.join("a folder")).expect("it stayed");
+        assert_eq!(cleaned(&cache), "linerate: removed\n");
+        assert!(!kept.exists(), "an empty folder goes");
+        // A link in its place leads to no deletion elsewhere.
+        let other = place.path().join("other");
+        std::fs::create_dir(&other).expect("made");
+        std::fs::write(other.join(&sha), "x").expect("written");
+        std::os::unix::fs::symlink(&other, &kept).expect("made");
+        assert_eq!(cleaned(&cache), format!("linerate: uncleaned {}\n", kept.display()));
+        assert!(other.join(&sha).exists());
     }
 }
