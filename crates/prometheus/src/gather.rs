@@ -8,6 +8,7 @@ use linerate_record::readings::{
     AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, VALUES_MAX,
     is_reading,
 };
+use linerate_record::sanitize::named_some;
 use linerate_record::site::Product;
 
 use crate::api_response::{FoundSeries, Labels, Matrix, matrix};
@@ -113,6 +114,7 @@ pub fn gather(
         return Err(gathered.unread.first().cloned().unwrap_or_else(|| nothing(answered, names, warnings)));
     }
     let names = other_names(server, window, names, &mut gathered)?;
+    warnings.extend(gathered.refused.take());
     warnings.extend(gathered.unread.reported());
     warnings.extend(scrape_gaps::reported(&gathered.found, instants.steps as usize, |step| instants.at(step as u64)));
     gathered.remarks.extend(gathered.left_out.remarks());
@@ -170,7 +172,8 @@ fn ask_rows(
             }
             Err(PrometheusError::Query { query, kind, message }) => {
                 gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
-                refused.push((query, kind, message));
+                refused.push((row, query, kind, message));
+                continue;
             }
             Err(fault) => return Err(fault),
         }
@@ -178,9 +181,17 @@ fn ask_rows(
             gathered.absent.push(absent_row(row, names));
         }
     }
+    // What is refused is not lacking: nothing more is to be scraped for it.
+    refused.retain(|(row, ..)| row.need != SeriesNeed::Rare && !gathered.has(row.of));
+    gathered.absent.retain(|absent| !refused.iter().any(|(row, ..)| row.of == absent.of));
+    if let Some((_, _, kind, message)) = refused.first().filter(|_| gathered.answered > 0) {
+        let metrics = named_some(refused.iter().map(|(row, ..)| names.resolve(row.metric)));
+        gathered.refused =
+            Some(format!("Prometheus refused to read {metrics}, which need not be lacking: {kind}: {message}"));
+    }
     let count = refused.len();
     match refused.into_iter().next().filter(|_| gathered.answered == 0) {
-        Some((query, kind, message)) => Err(PrometheusError::AllRefused { count, query, kind, message }),
+        Some((_, query, kind, message)) => Err(PrometheusError::AllRefused { count, query, kind, message }),
         None => Ok(()),
     }
 }
@@ -347,6 +358,8 @@ struct Gathered {
     /// Queries that were answered.
     answered: usize,
     unread: FailedQueries,
+    /// What was refused, and is read by no other query.
+    refused: Option<String>,
     absent: Vec<AbsentReading>,
     found: BTreeMap<SeriesKey, Vec<Option<f64>>>,
     remarks: Vec<String>,

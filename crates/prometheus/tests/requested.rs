@@ -74,10 +74,19 @@ fn requested(
     access: PrometheusAccess,
     names: &NameMap,
 ) -> Result<Readings, PrometheusError> {
+    requested_for(address, access, names, Product::Minio)
+}
+
+fn requested_for(
+    address: PrometheusAddress,
+    access: PrometheusAccess,
+    names: &NameMap,
+    product: Product,
+) -> Result<Readings, PrometheusError> {
     let (headers, timeout) = (vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())], Duration::from_secs(2));
     let requested =
         PrometheusRequest { address, access, headers, trust: Trust::Anything, timeout, cancel: CancelToken::Nothing };
-    gather(&mut PrometheusServer::new(requested)?, WINDOW, names, Product::Minio, |_| {})
+    gather(&mut PrometheusServer::new(requested)?, WINDOW, names, product, |_| {})
 }
 
 fn bearer() -> PrometheusAccess {
@@ -480,4 +489,30 @@ fn a_path_of_nvme_counts_where_its_drive_does_not() {
     assert_eq!(found(9), ["nvme0n1 9", "nvme1c3n1 5"]);
     // Before Linux 6.2.
     assert_eq!(found(0), ["nvme0c3n1 9", "nvme0n1 0", "nvme1c3n1 5"]);
+}
+
+/// As one whose gateways share an `instance_id`: what joins them is refused.
+fn refusing_joins(request: &str) -> String {
+    if request.contains("group_left") {
+        let why = "found duplicate series for the match group {instance_id=\\\"a\\\"} on the right hand-side";
+        let body = format!("{{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"{why}\"}}");
+        return reply("422 Unprocessable Entity", "application/json", &body);
+    }
+    if request.contains("ceph_rgw_op_get_obj_bytes") {
+        let of = |instance: &str| series(&format!("\"instance\":\"{instance}\""), 7);
+        return matrix(&[of("n1:9926"), of("n2:9926")].join(","));
+    }
+    healthy(request)
+}
+
+#[test]
+fn what_is_refused_is_read_otherwise_or_told_and_is_not_said_to_lack() {
+    let (address, _) = serving(refusing_joins);
+    let readings = requested_for(address, bearer(), &NameMap::default(), Product::CephRgw).unwrap();
+    let sent = last_values(&readings, ReadMeasure::ClientSent);
+    assert_eq!(sent, [("n1", "", 7.0), ("n2", "", 7.0)], "by the host of each exporter");
+    let warning = readings.warnings.iter().find(|one| one.contains("refused")).expect("it is told");
+    assert!(warning.contains("ceph_rgw_op_put_obj_bytes") && warning.contains("duplicate series"), "{warning}");
+    let is_lacking = |of: ReadMeasure| readings.absent.iter().any(|absent| absent.of == of);
+    assert!(!is_lacking(ReadMeasure::ClientSent) && !is_lacking(ReadMeasure::ClientReceived), "{:?}", readings.absent);
 }

@@ -95,6 +95,25 @@ macro_rules! gateway {
     };
 }
 
+/// A rate of each host's gateways, where ceph-exporter, which runs on every host, has them by an `instance_id` that
+/// gateways of several hosts share (Rook's before it names their services apart), or no manager says on which host one is.
+macro_rules! exported {
+    ($of:ident, $before:literal, $metric:literal, $after:literal) => {
+        SourceRow {
+            machine: &["instance"],
+            server: &["instance"],
+            page: None,
+            ..row(
+                ReadMeasure::$of,
+                MetricExporter::Ceph,
+                $metric,
+                concat!("sum by (instance) (max by (instance, instance_id) (", $before, $metric, "{%S}", $after, "))"),
+                PageValue::Counter,
+            )
+        }
+    };
+}
+
 /// Where Ceph's manager says on which host a gateway is, by its `instance_id`.
 pub(crate) const GATEWAYS: &str = "ceph_rgw_metadata";
 
@@ -107,11 +126,13 @@ pub(super) const ENGINES: &[SourceRow] = &[
     collected!(ClientSent, "rustfs_s3_get_object_size_bytes_sum"),
     gateway!(ClientSent, "ceph_rgw_op_get_obj_bytes"),
     gateway!(ClientSent, "ceph_rgw_get_b"),
+    exported!(ClientSent, "rate(", "ceph_rgw_op_get_obj_bytes", "[%W])"),
     served!(ClientReceived, MinioV3, "server, instance, type", "minio_api_requests_traffic_received_bytes"),
     served!(ClientReceived, MinioV2, "server, instance", "minio_s3_traffic_received_bytes"),
     collected!(ClientReceived, "rustfs_s3_put_object_size_bytes_sum"),
     gateway!(ClientReceived, "ceph_rgw_op_put_obj_bytes"),
     gateway!(ClientReceived, "ceph_rgw_put_b"),
+    exported!(ClientReceived, "rate(", "ceph_rgw_op_put_obj_bytes", "[%W])"),
     gauge!(InFlight, MinioV3, "server, instance, name", "minio_api_requests_inflight_total"),
     gauge!(InFlight, MinioV2, "server, instance, api", "minio_s3_requests_inflight_total"),
     row(
@@ -122,6 +143,7 @@ pub(super) const ENGINES: &[SourceRow] = &[
          max by (instance_id, hostname) (ceph_rgw_metadata{%S}))",
         PageValue::Gauge,
     ),
+    exported!(InFlight, "", "ceph_rgw_qactive", ""),
     gauge!(Waiting, MinioV3, "server, instance, type", "minio_api_requests_waiting_total"),
     gauge!(Waiting, MinioV2, "server, instance", "minio_s3_requests_waiting_total"),
     served!(RequestErrors, MinioV2, "server, instance, api", "minio_s3_requests_errors_total"),
