@@ -115,7 +115,10 @@ fn errors(series: &Series, bound: f64) -> (bool, String) {
         return (true, NONE_ENDED.to_owned());
     }
     let share = failed as f64 / all as f64;
-    let there = if of_warmup > 0 { format!(", {} of them in the warm-up", grouped(of_warmup)) } else { String::new() };
+    let at_end: u64 = series.points.iter().map(|p| p.failed_at_end).sum();
+    let parts = [(of_warmup - at_end, "in the warm-up"), (at_end, "behind the measured time")];
+    let there = parts.into_iter().filter(|(n, _)| *n > 0);
+    let there: String = there.map(|(n, place)| format!(", {} of them {place}", grouped(n))).collect();
     (share > bound, format!("{} of {} requests failed, {}{there}", grouped(failed), grouped(all), percent(share)))
 }
 

@@ -252,6 +252,9 @@ pub struct Point {
     /// Requests that failed in the warm-up, by kind; they are in no other figure.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub warmup_errors: BTreeMap<String, u64>,
+    /// Of these, those of an imported run that failed behind the measured time, which is left out too.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub failed_at_end: u64,
     /// Attempts that failed and were made again, by kind.
     #[serde(default)]
     pub retries: BTreeMap<String, u64>,
@@ -350,7 +353,7 @@ impl Point {
         self.errors.values().sum()
     }
 
-    /// Requests that failed in the warm-up.
+    /// Requests that failed in the warm-up, and those behind the measured time of an imported run.
     #[must_use]
     pub fn warmup_error_count(&self) -> u64 {
         self.warmup_errors.values().sum()

@@ -38,7 +38,16 @@ const FILES: [&str; 10] = [
     "sys/devices/system/cpu/smt/active",
 ];
 
-const OF_NICS: [&str; 6] = ["flags", "speed", "mtu", "bonding/mode", "bonding/xmit_hash_policy", "bonding/slaves"];
+const OF_NICS: [&str; 8] = [
+    "flags",
+    "carrier",
+    "speed",
+    "mtu",
+    "bonding/mode",
+    "bonding/xmit_hash_policy",
+    "bonding/slaves",
+    "bonding_slave/mii_status",
+];
 const OF_DISKS: [&str; 6] = [
     "size",
     "queue/rotational",

@@ -7,7 +7,7 @@ use crate::root::{Parsed, ReadPass, Root, Unreadable, names, note, read_as, text
 use linerate_record::machine::{Machine, MachineBond, MachineNic};
 use std::io::ErrorKind;
 
-/// `IFF_UP` in the flags of an interface.
+/// `IFF_UP` in the flags of an interface: what its administrator set, whatever its cable does.
 const UP: u32 = 1;
 
 /// Reads what the machine is made of. What could not be read is empty or 0 there, and the second value says so.
@@ -96,7 +96,7 @@ fn nics(root: &Root, pass: &mut ReadPass) -> Vec<MachineNic> {
 fn nic(root: &Root, name: String, pass: &mut ReadPass) -> Option<MachineNic> {
     let folder = format!("sys/class/net/{name}");
     let flags = read_as(root, &format!("{folder}/flags"), pass, parse_flags);
-    if flags & UP == 0 {
+    if flags & UP == 0 || is_link_lost(root, &folder, pass) {
         return None;
     }
     let device = optional(root, &format!("{folder}/device/uevent"), pass, |text| Some(text.to_owned()));
@@ -110,6 +110,14 @@ fn nic(root: &Root, name: String, pass: &mut ReadPass) -> Option<MachineNic> {
         numa_node: optional(root, &format!("{folder}/device/numa_node"), pass, |text| text.trim().parse().ok()),
         name,
     })
+}
+
+/// Whether an interface says that nothing is at its other end: it has no carrier, or the bond that it is of found it
+/// down. Drivers that state neither are believed.
+fn is_link_lost(root: &Root, folder: &str, pass: &mut ReadPass) -> bool {
+    let mut word = |file: &str| optional(root, &format!("{folder}/{file}"), pass, |text| Some(text.trim().to_owned()));
+    word("carrier").is_some_and(|carrier| carrier == "0")
+        || word("bonding_slave/mii_status").is_some_and(|status| status == "down")
 }
 
 /// How a bond is set; `None` for any other interface.

@@ -98,6 +98,24 @@ fn a_captured_machine_is_read_as_it_was() {
 }
 
 #[test]
+fn an_interface_without_a_carrier_is_not_up_whatever_its_administrator_set() {
+    for (file, text, is_up) in [
+        ("carrier", "1\n", true),
+        ("carrier", "0\n", false),
+        ("bonding_slave/mii_status", "up\n", true),
+        ("bonding_slave/mii_status", "going back\n", true),
+        ("bonding_slave/mii_status", "down\n", false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = captured(folder.path());
+        write(folder.path(), &format!("sys/class/net/ens1f0/{file}"), text.as_bytes());
+        let (found, unreadable) = machine(&root);
+        assert_eq!(found.nics.iter().any(|nic| nic.name == "ens1f0"), is_up, "{file} {text:?}");
+        assert_eq!(unreadable, []);
+    }
+}
+
+#[test]
 fn a_captured_machine_gives_its_counters() {
     let folder = tempfile::tempdir().unwrap();
     let (read, unreadable) = reading(&captured(folder.path()), 1500);

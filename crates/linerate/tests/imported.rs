@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use linerate_analysis::view::View;
-use linerate_record::finding::FindingKind;
+use linerate_record::finding::{FindingKind, Severity};
 use tempfile::tempdir;
 
 use crate::bounds::bounded;
@@ -105,4 +105,105 @@ fn a_request_that_hung_for_months_costs_what_a_few_intervals_cost() {
     assert!(lines < 10_000, "{lines}");
     let output = linerate().arg("report").arg(&out).output().unwrap();
     assert!(output.status.success(), "{}", shown(&output));
+}
+
+/// What a request of a record is, by when it begins and ends.
+struct Recorded {
+    thread: u32,
+    key: &'static str,
+    bytes: u64,
+    error: &'static str,
+    from_ms: u64,
+    to_ms: u64,
+}
+
+/// One that succeeded.
+fn recorded(thread: u32, from_ms: u64, to_ms: u64) -> Recorded {
+    Recorded { thread, key: "x/1.rnd", bytes: 1 << 20, error: "", from_ms, to_ms }
+}
+
+/// Two threads that read an object of 1 MiB in 50 ms each, 24 times.
+fn two_threads() -> Vec<Recorded> {
+    (0..24).flat_map(|i| [recorded(0, 50 * i, 50 * i + 50), recorded(1, 50 * i + 5, 50 * i + 55)]).collect()
+}
+
+/// A file of warp, as `WriteCSV` of its `pkg/bench/ops.go` writes it: keys stand in it as they are.
+fn file_of(requests: &[Recorded], command: &str) -> String {
+    let mut text =
+        "idx\tthread\top\tclient_id\tn_objects\tbytes\tendpoint\tfile\terror\tstart\tfirst_byte\tlast_byte\t\
+                    end\tduration_ns\tcat\n"
+            .to_owned();
+    let time = |ms: u64| format!("2026-11-18T11:06:{:02}.{:03}Z", 40 + ms / 1000, ms % 1000);
+    for (i, one) in requests.iter().enumerate() {
+        let Recorded { thread, key, bytes, error, from_ms, to_ms } = one;
+        let (begin, end) = (time(*from_ms), time(*to_ms));
+        text +=
+            &format!("{i}\t{thread}\tGET\tc\t1\t{bytes}\thttp://n1:9000\t{key}\t{error}\t{begin}\t\t\t{end}\t1\t0\n");
+    }
+    text + command
+}
+
+/// The run that a file makes, with what was printed.
+fn imported_bytes(bytes: &[u8]) -> (View, String) {
+    let folder = tempdir().expect("a folder");
+    let (file, out) = (folder.path().join("a.csv"), folder.path().join("out"));
+    fs::write(&file, bytes).unwrap();
+    let output = linerate().args(["import", "warp"]).arg(&file).arg("-o").arg(&out).output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    (view(&out), shown(&output))
+}
+
+#[test]
+fn all_frames_of_a_file_and_keys_that_begin_with_a_quote_are_read() {
+    let whole = file_of(&two_threads(), "");
+    let frame =
+        |text: &str| ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    let (head, tail) = whole.split_at(whole.len() / 2);
+    let quoted = |one: Recorded| Recorded { key: "\"photos/1", ..one };
+    let keys = file_of(&two_threads().into_iter().map(quoted).collect::<Vec<_>>(), "");
+    for bytes in [whole.clone().into_bytes(), [frame(head), frame(tail)].concat(), keys.into_bytes()] {
+        let (view, text) = imported_bytes(&bytes);
+        let point = &view.series[0].points[0];
+        assert!(text.contains("48 requests of warp"), "{text}");
+        assert_eq!(point.concurrency, 2);
+        assert!((point.bytes_per_s.mean / f64::from(40 << 20) - 1.0).abs() < 0.01, "{:?}", point.bytes_per_s);
+    }
+}
+
+#[test]
+fn sizes_are_those_of_warp_and_random_ones_are_no_fixed_ones() {
+    for (command, size) in [
+        ("# warp get --host=n1:9000 --obj.size=1M\n", "1MB"),
+        ("# warp get --host=n1:9000 --obj.size=1024KiB\n", "1024KiB"),
+        ("", "1MiB"),
+        ("# warp get --host=n1:9000 --obj.size=1MiB --obj.randsize=true\n", "random up to 1MiB"),
+        ("# warp get --host=n1:9000 --obj.size=1K,2m\n", "random from 1KB to 2MB"),
+        ("# warp get --host=n1:9000 --obj.size=4MiB --range=true\n", "random ranges of 4MiB"),
+    ] {
+        let (view, _) = imported_bytes(file_of(&two_threads(), command).as_bytes());
+        assert_eq!(view.series[0].size.to_string(), size, "{command}");
+    }
+    let sizes = |command: &str| imported_bytes(file_of(&two_threads(), command).as_bytes()).0.series[0].size.clone();
+    assert_eq!(sizes("# warp get --obj.size=1024KiB\n"), sizes(""), "one size, however it is spelt");
+}
+
+#[test]
+fn what_failed_behind_the_measured_time_did_not_fail_in_a_warm_up() {
+    let late = |thread: u32| Recorded { error: "context deadline exceeded", ..recorded(thread, 1_255, 2_255) };
+    let requests: Vec<Recorded> = two_threads().into_iter().chain([late(0), late(1)]).collect();
+    let (view, text) = imported_bytes(file_of(&requests, "").as_bytes());
+    let finding = view.findings.iter().find(|one| one.kind == FindingKind::RequestErrors).expect("it is told");
+    assert!(finding.claim.contains("2 requests failed behind the measured time"), "{finding:?}");
+    assert!(text.contains("2 failed behind the measured time") && !text.contains("failed in"), "{text}");
+    assert_eq!(view.series[0].points[0].failed_at_end, 2);
+}
+
+#[test]
+fn how_much_of_the_file_its_figures_cover_is_told_with_the_reason() {
+    let slow = (0..12).map(|i| recorded(1, 1_205 + 500 * i, 1_705 + 500 * i));
+    let requests: Vec<Recorded> = two_threads().into_iter().chain(slow).collect();
+    let (view, _) = imported_bytes(file_of(&requests, "").as_bytes());
+    let finding = view.findings.iter().find(|one| one.kind == FindingKind::Imported).expect("it is told");
+    assert!(finding.evidence.contains("of 7.21 s in which every thread was busy, as a thread began its last request"));
+    assert_eq!(finding.severity, Severity::Note);
 }

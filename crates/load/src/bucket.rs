@@ -52,6 +52,9 @@ const ANY_HOST_MAX: Duration = Duration::from_secs(30);
 const ABSENT_LOOKS: u32 = 3;
 const ABSENT_PAUSE: Duration = Duration::from_millis(300);
 
+/// How often a bucket that was just made is looked for on a host: for some nine seconds.
+const APPEAR_LOOKS: u32 = 30;
+
 /// What a listing still shows of a run that was to go.
 #[derive(Debug, Default)]
 pub struct LeftObjects {
@@ -178,6 +181,21 @@ impl<'a> Bucket<'a> {
             self.pause(ABSENT_PAUSE)?;
         }
         self.exists()
+    }
+
+    /// Waits until this host has a bucket that was just made: copies of the list of buckets may lag behind. `false`
+    /// where it does not in time.
+    ///
+    /// # Errors
+    /// [`BucketError`], also where access is denied.
+    pub fn appears(&mut self) -> Result<bool, BucketError> {
+        for _ in 1..APPEAR_LOOKS {
+            if self.exists()?.0 {
+                return Ok(true);
+            }
+            self.pause(ABSENT_PAUSE)?;
+        }
+        Ok(self.exists()?.0)
     }
 
     /// Makes the bucket; `false` where somebody else has just made it.

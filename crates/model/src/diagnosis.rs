@@ -91,6 +91,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
     let is_nameless = !are_links_read && !interface_mapping::lacks_label(readings, "instance");
     warnings.splice(0..0, nameless(&unknown_nodes).filter(|_| is_nameless));
+    let is_every_link_read = interfaces.iter().flatten().all(Option::is_some);
+    warnings.splice(0..0, served_load::beyond_links(&load).filter(|_| is_every_link_read));
     caveats.extend(quotas::of_others(&grid));
     caveats.extend(racks.caveats);
     caveats.extend(still_counters(&grid, &interfaces));

@@ -406,3 +406,19 @@ fn more_or_fewer_nodes_than_the_site_has_are_a_warning() {
     }
     assert_eq!(warned(4, 4, ""), [""; 0]);
 }
+
+#[test]
+fn bytes_of_clients_beyond_what_links_carried_are_the_first_warning() {
+    let warned = |times: f64, without: &str| {
+        let mut readings = fleet(4, Injected::Nothing, 1, 1);
+        readings.series.retain(|one| one.of != ReadMeasure::LinkSent || one.machine != without);
+        for one in readings.series.iter_mut().filter(|one| one.of == ReadMeasure::ClientSent) {
+            one.values.iter_mut().flatten().for_each(|value| *value *= times);
+        }
+        diagnose(&site(4), &readings, &[]).unwrap().warnings
+    };
+    assert_eq!(warned(1.0, ""), [""; 0]);
+    let warnings = warned(4.0, "");
+    assert!(warnings[0].starts_with("GET ") && warnings[0].contains("that the nodes' links sent"), "{warnings:?}");
+    assert!(!warned(4.0, "node2").iter().any(|one| one.starts_with("GET ")), "not all links were read");
+}

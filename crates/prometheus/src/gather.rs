@@ -1,11 +1,14 @@
 //! Asks for everything in the table over a window, and makes readings of the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
+use linerate_record::device_name::nvme_head_of_path;
 use linerate_record::readings::{
     AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, VALUES_MAX,
     is_reading,
 };
+use linerate_record::sanitize::named_some;
 use linerate_record::site::Product;
 
 use crate::api_response::{FoundSeries, Labels, Matrix, WARNINGS_MAX, matrix};
@@ -15,7 +18,7 @@ use crate::http_call::PrometheusServer;
 use crate::missing_labels::{self, MissingLabels};
 use crate::name_map::NameMap;
 use crate::scrape_gaps;
-use crate::series_table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, rows};
+use crate::series_table::{NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, rows};
 
 /// Instants of a window, unless the step is given: columns that a page has room for.
 const STEPS: u64 = 240;
@@ -104,12 +107,14 @@ pub fn gather(
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
     let mut gathered = Gathered { instants, over_ms, remarks, ..Gathered::default() };
     ask_rows(server, (names, product), &mut gathered, &mut tell)?;
+    gathered.leave_out_paths();
     let answered = gathered.answered;
     let mut warnings = relabelled(server, window, names, &gathered.unlabelled)?;
     if gathered.found.is_empty() {
         return Err(gathered.unread.first().cloned().unwrap_or_else(|| nothing(answered, names, warnings)));
     }
     let names = other_names(server, window, names, &mut gathered)?;
+    warnings.extend(gathered.refused.take());
     warnings.extend(gathered.unread.reported());
     warnings.extend(scrape_gaps::reported(&gathered.found, instants.steps as usize, |step| instants.at(step as u64)));
     gathered.remarks.extend(gathered.left_out.remarks());
@@ -167,7 +172,8 @@ fn ask_rows(
             }
             Err(PrometheusError::Query { query, kind, message }) => {
                 gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
-                refused.push((query, kind, message));
+                refused.push((row, query, kind, message));
+                continue;
             }
             Err(fault) => return Err(fault),
         }
@@ -175,9 +181,17 @@ fn ask_rows(
             gathered.absent.push(absent_row(row, names));
         }
     }
+    // What is refused is not lacking: nothing more is to be scraped for it.
+    refused.retain(|(row, ..)| row.need != SeriesNeed::Rare && !gathered.has(row.of));
+    gathered.absent.retain(|absent| !refused.iter().any(|(row, ..)| row.of == absent.of));
+    if let Some((_, _, kind, message)) = refused.first().filter(|_| gathered.answered > 0) {
+        let metrics = named_some(refused.iter().map(|(row, ..)| names.resolve(row.metric)));
+        gathered.refused =
+            Some(format!("Prometheus refused to read {metrics}, which need not be lacking: {kind}: {message}"));
+    }
     let count = refused.len();
     match refused.into_iter().next().filter(|_| gathered.answered == 0) {
-        Some((query, kind, message)) => Err(PrometheusError::AllRefused { count, query, kind, message }),
+        Some((_, query, kind, message)) => Err(PrometheusError::AllRefused { count, query, kind, message }),
         None => Ok(()),
     }
 }
@@ -333,6 +347,9 @@ fn ask(
     Ok(found)
 }
 
+/// A measure, its machine and the part of that.
+type SeriesKey = (ReadMeasure, String, String);
+
 /// What is there so far.
 #[derive(Default)]
 struct Gathered {
@@ -342,8 +359,10 @@ struct Gathered {
     /// Queries that were answered.
     answered: usize,
     unread: FailedQueries,
+    /// What was refused, and is read by no other query.
+    refused: Option<String>,
     absent: Vec<AbsentReading>,
-    found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
+    found: BTreeMap<SeriesKey, Vec<Option<f64>>>,
     remarks: Vec<String>,
     /// Warnings of the server's that are among the remarks.
     warned: BTreeSet<String>,
@@ -373,15 +392,17 @@ impl Gathered {
             self.warn(warning);
         }
         self.unlabelled.note(row, names, &matrix.series);
+        let mut servers: BTreeMap<(SeriesKey, String), Vec<Option<f64>>> = BTreeMap::new();
         for FoundSeries { metric, values } in matrix.series {
-            let Some(machine) = first_label(&metric, row.machine, names) else { continue };
+            let label = |label: &str| label_value(&metric, names.resolve(label));
+            let Some(machine) = naming_label(row.machine, label) else { continue };
+            let server = naming_label(row.server, label).unwrap_or_default();
             // A label that is missing keeps its place: else nobody could tell a pod from a container.
-            let of_part = |label: &&str| label_value(&metric, names.resolve(label)).unwrap_or_default();
-            let parts: Vec<&str> = row.part.iter().map(of_part).collect();
+            let parts: Vec<&str> = row.part.iter().map(|part| label(part).unwrap_or_default()).collect();
             let key = (row.of, host_without_port(machine).to_owned(), parts.join("/"));
             let steps = self.instants.steps as usize;
-            self.bounded()?;
-            let kept = self.found.entry(key).or_insert_with(|| vec![None; steps]);
+            self.bounded(servers.len())?;
+            let kept = servers.entry((key, server.to_owned())).or_insert_with(|| vec![None; steps]);
             for (at, value) in values {
                 let Some(place) = self.instants.step_at(at).and_then(|step| kept.get_mut(step)) else { continue };
                 // What is nothing by nothing is no value.
@@ -393,31 +414,43 @@ impl Gathered {
                     continue;
                 }
                 let value = rounded(value.0);
-                *place = Some(place.map_or(value, |before| together(row, before, value)));
+                *place = Some(place.map_or(value, |before| before.max(value)));
             }
         }
-        self.found.retain(|(of, ..), values| *of != row.of || values.iter().any(Option::is_some));
+        servers.retain(|_, values| values.iter().any(Option::is_some));
+        for ((key, _), values) in servers {
+            let kept = self.found.entry(key).or_insert_with(|| vec![None; values.len()]);
+            for (cell, value) in kept.iter_mut().zip(values) {
+                *cell = cell.map_or(value, |before| Some(rounded(before + value.unwrap_or(0.0))));
+            }
+        }
         Ok(())
+    }
+
+    /// Leaves out the paths of NVMe drives that count themselves, as they do since Linux 6.2: both show the same bytes.
+    fn leave_out_paths(&mut self) {
+        use ReadMeasure::{DriveBusy, DriveRead, DriveWritten};
+        let counts = |(of, _, _): &SeriesKey, values: &[Option<f64>]| {
+            matches!(of, DriveRead | DriveWritten | DriveBusy) && values.iter().flatten().any(|value| *value > 0.0)
+        };
+        let counting = self.found.iter().filter(|(key, values)| counts(key, values));
+        let heads: BTreeSet<(String, String)> =
+            counting.map(|((_, machine, part), _)| (machine.clone(), part.clone())).collect();
+        self.found.retain(|(_, machine, part), _| {
+            !nvme_head_of_path(part).is_some_and(|head| heads.contains(&(machine.clone(), head)))
+        });
     }
 
     /// Refuses to keep more than the largest cluster has, which would take all memory in time.
-    fn bounded(&self) -> Result<(), PrometheusError> {
-        if self.found.len() >= SERIES_MAX {
+    fn bounded(&self, more: usize) -> Result<(), PrometheusError> {
+        let series = self.found.len() + more;
+        if series >= SERIES_MAX {
             return Err(PrometheusError::TooMuch { most: format!("{SERIES_MAX} series") });
         }
-        if self.found.len() as u64 * self.instants.steps >= VALUES_MAX {
+        if series as u64 * self.instants.steps >= VALUES_MAX {
             return Err(PrometheusError::TooMuch { most: format!("{} million values", VALUES_MAX / 1_000_000) });
         }
         Ok(())
-    }
-}
-
-/// Two series of one machine: servers of an engine add up, and of anything else they are the same told twice.
-fn together(row: &SourceRow, before: f64, value: f64) -> f64 {
-    if matches!(row.exporter, MetricExporter::Node | MetricExporter::Cadvisor) {
-        before.max(value)
-    } else {
-        before + value
     }
 }
 
@@ -430,8 +463,18 @@ fn label_value<'l>(labels: &'l Labels, name: &str) -> Option<&'l str> {
     labels.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-fn first_label<'l>(labels: &'l Labels, wanted: &[&str], names: &NameMap) -> Option<&'l str> {
-    wanted.iter().find_map(|label| label_value(labels, names.resolve(label)))
+/// The first of some labels that names a machine: an engine of one node calls itself by a loopback address, which each
+/// machine has. What is scraped at such an instance is called by it as its other exporters are.
+pub(crate) fn naming_label<'l>(wanted: &[&str], value: impl Fn(&str) -> Option<&'l str>) -> Option<&'l str> {
+    let names_one = |label: &&str| value(label).filter(|text| *label == "instance" || !is_loopback(text));
+    wanted.iter().find_map(|label| names_one(label)).or_else(|| wanted.iter().find_map(|label| value(label)))
+}
+
+/// Whether an address is of whichever machine it is looked up on.
+fn is_loopback(instance: &str) -> bool {
+    let host = host_without_port(instance);
+    let by_address = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+    host.parse().map_or_else(|_| host.eq_ignore_ascii_case("localhost"), by_address)
 }
 
 /// A host without its port and scheme: exporters of one machine listen at several.

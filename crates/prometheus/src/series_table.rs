@@ -2,8 +2,8 @@
 //! labels a series is of a machine and of a part of it.
 //!
 //! An expression has `%S` where matchers of `--select` go, and `%W` for the time that a rate is a mean of. The
-//! innermost aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the
-//! same does not count twice.
+//! innermost aggregation is always a maximum over what tells parts apart, so that what a pair of Prometheus, or several
+//! jobs of one, scrape does not count twice.
 
 mod engines;
 
@@ -105,6 +105,9 @@ pub struct SourceRow {
     pub machine: &'static [&'static str],
     /// Labels that say of which part.
     pub part: &'static [&'static str],
+    /// Labels that say of which server of a machine: values of several servers add up, those of one are the same
+    /// counter in several scrapes. Empty where a machine has one exporter of it.
+    pub server: &'static [&'static str],
     /// Whether it is missed.
     pub need: SeriesNeed,
     /// How it is read off the exporter's own page; engines' alone are.
@@ -116,12 +119,12 @@ const DEVICE: &[&str] = &["device"];
 
 const fn of_machine(of: ReadMeasure, metric: &'static str, expression: &'static str, need: SeriesNeed) -> SourceRow {
     let exporter = MetricExporter::Node;
-    SourceRow { of, exporter, metric, expression, machine: INSTANCE, part: &[], need, page: None }
+    SourceRow { of, exporter, metric, expression, machine: INSTANCE, part: &[], server: &[], need, page: None }
 }
 
 const fn of_device(of: ReadMeasure, metric: &'static str, expression: &'static str, need: SeriesNeed) -> SourceRow {
     let exporter = MetricExporter::Node;
-    SourceRow { of, exporter, metric, expression, machine: INSTANCE, part: DEVICE, need, page: None }
+    SourceRow { of, exporter, metric, expression, machine: INSTANCE, part: DEVICE, server: &[], need, page: None }
 }
 
 /// Interfaces that carry nothing of their own: loopback, and a container's ends of what a link carries already.
@@ -144,13 +147,13 @@ macro_rules! link_rate {
     };
 }
 
-/// Drives that are devices of their own.
+/// Drives that are devices of their own; which paths of NVMe are not, `gather` finds out.
 macro_rules! drive_rate {
     ($metric:literal) => {
         concat!(
             "max by (instance, device) (rate(",
             $metric,
-            "{%Sdevice!~\"loop.*|ram.*|zram.*|sr.*|fd.*|dm-.*|md.*|nbd.*\"}[%W]))"
+            "{%Sdevice!~\"loop.*|ram.*|zram.*|sr.*|fd.*|dm-.*|md.*|nbd.*|bcache.*|drbd.*|zd[0-9].*\"}[%W]))"
         )
     };
 }
@@ -369,6 +372,7 @@ const MACHINES: &[SourceRow] = &[
                      (rate(container_cpu_cfs_periods_total{%Scontainer!=\"\"}[%W])) > 0.05",
         machine: &["node", "instance"],
         part: &["namespace", "pod", "container"],
+        server: &[],
         need: SeriesNeed::Rare,
         page: None,
     },
@@ -436,6 +440,7 @@ mod tests {
             let (open, close) = (expression.matches('(').count(), expression.matches(')').count());
             assert_eq!(open, close, "{metric}");
             assert_eq!(expression.matches("{%S").count(), expression.matches('{').count(), "{metric}");
+            assert!(!expression.contains("job"), "{metric}: jobs that scrape one page have one counter of it");
         }
     }
 

@@ -74,10 +74,19 @@ fn requested(
     access: PrometheusAccess,
     names: &NameMap,
 ) -> Result<Readings, PrometheusError> {
+    requested_for(address, access, names, Product::Minio)
+}
+
+fn requested_for(
+    address: PrometheusAddress,
+    access: PrometheusAccess,
+    names: &NameMap,
+    product: Product,
+) -> Result<Readings, PrometheusError> {
     let (headers, timeout) = (vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())], Duration::from_secs(2));
     let requested =
         PrometheusRequest { address, access, headers, trust: Trust::Anything, timeout, cancel: CancelToken::Nothing };
-    gather(&mut PrometheusServer::new(requested)?, WINDOW, names, Product::Minio, |_| {})
+    gather(&mut PrometheusServer::new(requested)?, WINDOW, names, product, |_| {})
 }
 
 fn bearer() -> PrometheusAccess {
@@ -406,4 +415,104 @@ fn a_server_that_answers_nothing_any_more_is_given_up() {
     assert!(matches!(fault, PrometheusError::Status { status: 503, .. }), "{fault}");
     let tried = requests.lock().unwrap().iter().filter(|request| !request.contains("count_over_time")).count();
     assert_eq!(tried, 9, "three tries of three queries");
+}
+
+/// One series, of the last two instants.
+fn series(labels: &str, value: u32) -> String {
+    format!("{{\"metric\":{{{labels}}},\"values\":[[1000055,\"{value}\"],[1000060,\"{value}\"]]}}")
+}
+
+/// Readings of what a server says of one metric; of all others it has nothing.
+fn readings_of(metric: &'static str, series: &[String]) -> Readings {
+    let answer = series.join(",");
+    let (address, _) = serving(move |request| {
+        if request.contains("count_over_time") {
+            healthy(request)
+        } else {
+            matrix(if request.contains(metric) { &answer } else { "" })
+        }
+    });
+    requested(address, bearer(), &NameMap::default()).unwrap_or_else(|error| panic!("{metric}: {error}"))
+}
+
+/// Machines, parts and last values of a measure.
+fn last_values(readings: &Readings, of: ReadMeasure) -> Vec<(&str, &str, f64)> {
+    let all = readings.series.iter().filter(|one| one.of == of);
+    all.filter_map(|one| Some((one.machine.as_str(), one.part.as_str(), (*one.values.last()?)?))).collect()
+}
+
+#[test]
+fn a_server_counts_once_however_many_scrapes_have_it_and_servers_of_a_machine_add_up() {
+    let of = |server: &str, instance: &str| format!("\"server\":\"{server}\",\"instance\":\"{instance}\"");
+    let (sent, inflight) = ("minio_s3_traffic_sent_bytes", "minio_s3_requests_inflight_total");
+    for (metric, measure, labels, expected) in [
+        // The cluster's page, scraped of each server.
+        (sent, ReadMeasure::ClientSent, [("n1:9000", "n1:9000"), ("n1:9000", "n2:9000")], &[("n1", "", 7.0)][..]),
+        (inflight, ReadMeasure::InFlight, [("n1:9000", "n1:9000"), ("n1:9000", "n2:9000")], &[("n1", "", 7.0)]),
+        (sent, ReadMeasure::ClientSent, [("n1:9000", "lb:9000"), ("n1:9001", "lb:9000")], &[("n1", "", 14.0)]),
+        // Engines of one node call themselves by an address that all machines have.
+        (
+            sent,
+            ReadMeasure::ClientSent,
+            [("127.0.0.1:9000", "n1:9000"), ("127.0.0.1:9000", "n2:9000")],
+            &[("n1", "", 7.0), ("n2", "", 7.0)],
+        ),
+        (
+            sent,
+            ReadMeasure::ClientSent,
+            [("localhost:9000", "n1:9000"), ("[::]:9000", "n2:9000")],
+            &[("n1", "", 7.0), ("n2", "", 7.0)],
+        ),
+        (
+            "minio_api_requests_traffic_sent_bytes",
+            ReadMeasure::ClientSent,
+            [("n1:9000", "10.0.0.1:9000"), ("n1:9000", "10.0.0.1:9443")],
+            &[("10.0.0.1", "", 7.0)],
+        ),
+    ] {
+        let both = labels.map(|(server, instance)| series(&of(server, instance), 7));
+        assert_eq!(last_values(&readings_of(metric, &both), measure), expected, "{metric} {labels:?}");
+    }
+}
+
+#[test]
+fn a_path_of_nvme_counts_where_its_drive_does_not() {
+    let of = |device: &str| format!("\"instance\":\"n1:9100\",\"device\":\"{device}\"");
+    let found = |drive: u32| -> Vec<String> {
+        let both = [series(&of("nvme0n1"), drive), series(&of("nvme0c3n1"), 9), series(&of("nvme1c3n1"), 5)];
+        let readings = readings_of("node_disk_read_bytes_total", &both);
+        last_values(&readings, ReadMeasure::DriveRead)
+            .iter()
+            .map(|(_, part, value)| format!("{part} {value}"))
+            .collect()
+    };
+    assert_eq!(found(9), ["nvme0n1 9", "nvme1c3n1 5"]);
+    // Before Linux 6.2.
+    assert_eq!(found(0), ["nvme0c3n1 9", "nvme0n1 0", "nvme1c3n1 5"]);
+}
+
+/// As one whose gateways share an `instance_id`: what joins them is refused.
+fn refusing_joins(request: &str) -> String {
+    if request.contains("group_left") {
+        let why = "found duplicate series for the match group {instance_id=\\\"a\\\"} on the right hand-side";
+        let body = format!("{{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"{why}\"}}");
+        return reply("422 Unprocessable Entity", "application/json", &body);
+    }
+    if request.contains("ceph_rgw_op_get_obj_bytes") {
+        let of = |instance: &str| series(&format!("\"instance\":\"{instance}\""), 7);
+        return matrix(&[of("n1:9926"), of("n2:9926")].join(","));
+    }
+    healthy(request)
+}
+
+#[test]
+fn what_is_refused_is_read_otherwise_or_told_and_is_not_said_to_lack() {
+    let (address, _) = serving(refusing_joins);
+    let readings = requested_for(address, bearer(), &NameMap::default(), Product::CephRgw).unwrap();
+    let sent = last_values(&readings, ReadMeasure::ClientSent);
+    assert_eq!(sent, [("n1", "", 7.0), ("n2", "", 7.0)], "by the host of each exporter");
+    let warning = readings.warnings.iter().find(|one| one.contains("refused")).expect("it is told");
+    assert!(warning.contains("ceph_rgw_op_put_obj_bytes") && warning.contains("duplicate series"), "{warning}");
+    let is_lacking = |of: ReadMeasure| readings.absent.iter().any(|absent| absent.of == of);
+    assert!(!is_lacking(ReadMeasure::ClientSent) && !is_lacking(ReadMeasure::ClientReceived), "{:?}", readings.absent);
 }

@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod canary;
+pub mod device_name;
 pub mod diagnosis;
 pub mod experiment;
 pub mod explanation;

@@ -1,6 +1,7 @@
 //! Units: how sizes, durations and rates are read from flags and shown to people.
 //!
 //! Bytes are IEC (`4MiB`, 1024-based) unless a decimal unit is written (`4MB`); links are decimal bits (`25 Gb/s`).
+//! A lone `M` is binary; where a tool takes it for decimal, as warp does, its sizes are translated.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,11 +13,13 @@ mod dates;
 mod parse;
 mod shares;
 mod unit;
+mod warp_sizes;
 
 pub use dates::utc;
 pub use parse::{bits_meant, decimal};
 pub use shares::share_in_words;
 pub use unit::Unit;
+pub use warp_sizes::sizes_of_warp;
 
 /// A quantity that could not be read: quotes the input and names the form that would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +79,7 @@ fn is_of_bits(text: &str) -> bool {
 impl FromStr for Bytes {
     type Err = UnitError;
 
-    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G`, `T` or `P` is binary, as in warp. A small `b` is
+    /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G`, `T` or `P` is binary. A small `b` is
     /// refused: `10Mb` are bits, and eight times less.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix };

@@ -74,8 +74,9 @@ fn failed(series: &Series) -> Option<String> {
 
 fn failed_in_warmup(point: &Point) -> Option<String> {
     let (failed, all) = (point.warmup_error_count(), point.ended_with_warmup());
+    let place = if point.failed_at_end == 0 { "in its warm-up" } else { "outside of its measured time" };
     let reported =
-        || format!("{} of {} requests of point {} failed in its warm-up", grouped(failed), grouped(all), point.point);
+        || format!("{} of {} requests of point {} failed {place}", grouped(failed), grouped(all), point.point);
     too_many_failed(failed, all).then(reported)
 }
 

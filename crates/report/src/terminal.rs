@@ -243,7 +243,11 @@ fn growth_table(growth: &Growth, look: TextStyle) -> String {
 fn errors(point: &Point) -> String {
     let reported =
         |n: u64, there: &str| if n > 0 { format!("  {} failed{there}", count(n as f64)) } else { String::new() };
-    [reported(point.error_count(), ""), reported(point.warmup_error_count(), " in warm-up")].concat()
+    let at_end = point.failed_at_end;
+    let in_warmup = point.warmup_error_count() - at_end;
+    [(point.error_count(), ""), (in_warmup, " in warm-up"), (at_end, " behind the measured time")]
+        .map(|(count, place)| reported(count, place))
+        .concat()
 }
 
 /// Attempts that a row of figures has no room for.
@@ -537,6 +541,7 @@ mod tests {
             throttled: 0,
             warmup_requests: 0,
             warmup_errors: Default::default(),
+            failed_at_end: 0,
             retry_after_s: 0,
             rested_share: 0.0,
             paused_share: 0.0,

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 
 /// Length of a bin.
 pub const BIN_MS: u64 = 50;
@@ -28,7 +28,7 @@ impl RecordedSeries {
     /// It is not compressed, or a row does not begin with a number.
     pub fn read(compressed: &[u8]) -> Result<RecordedSeries, NoSeries> {
         let mut text = String::new();
-        let mut from = GzDecoder::new(compressed).take(BYTES_MAX);
+        let mut from = MultiGzDecoder::new(compressed).take(BYTES_MAX);
         from.read_to_string(&mut text).map_err(|error| NoSeries(error.to_string()))?;
         let first = |row: &str| row.split(',').next().and_then(|n| n.parse().ok());
         let ended: Option<Vec<u64>> = text.lines().skip(1).map(first).collect();

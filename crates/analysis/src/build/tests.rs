@@ -37,6 +37,7 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         throttled: 0,
         warmup_requests: 0,
         warmup_errors: Default::default(),
+        failed_at_end: 0,
         retry_after_s: 0,
         rested_share: 0.0,
         paused_share: 0.0,

@@ -49,24 +49,36 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
     })
 }
 
-/// Requests of a point that failed in its warm-up are in none of its figures, and no less for that.
+/// Requests of a point that failed in its warm-up, or behind its measured time, are in none of its figures, and no less
+/// for that.
 pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
     let failed = point.warmup_error_count();
     let all = point.ended_with_warmup();
     let share = failed as f64 / (failed + point.warmup_requests).max(1) as f64;
-    let requests = if failed == 1 { "1 request".to_owned() } else { format!("{} requests", grouped(failed)) };
+    let requests = |n: u64| if n == 1 { "1 request".to_owned() } else { format!("{} requests", grouped(n)) };
+    let (at_begin, at_end) = (failed - point.failed_at_end, point.failed_at_end);
+    let (which, remedy) = match (at_begin, at_end) {
+        (_, 0) => (
+            format!("{} failed in the warm-up, {} of those that ended there", requests(failed), percent(share)),
+            "find out why the target failed when the load began; the figures cover the time after that",
+        ),
+        (0, _) => (
+            format!("{} failed behind the measured time, at the end of the run", requests(at_end)),
+            "find out whether the load was ended or the target failed then; the figures cover the time before that",
+        ),
+        _ => (
+            format!("{} failed in the warm-up, and {} behind the measured time", requests(at_begin), grouped(at_end)),
+            "find out why the target failed then; the figures cover the time between",
+        ),
+    };
     (failed > 0).then(|| Finding {
         kind: FindingKind::RequestErrors,
         severity: if too_many_failed(failed, all) { Severity::Critical } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!(
-            "{requests} failed in the warm-up, {} of those that ended there ({label}, {})",
-            percent(share),
-            load_in_words(point)
-        ),
+        claim: format!("{which} ({label}, {})", load_in_words(point)),
         evidence: failure_kind::counts(&point.warmup_errors),
-        remedy: "find out why the target failed when the load began; the figures cover the time after that".into(),
+        remedy: remedy.into(),
     })
 }
 

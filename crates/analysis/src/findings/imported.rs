@@ -2,7 +2,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::Op;
-use linerate_record::units::grouped;
+use linerate_record::units::{duration_ns, grouped};
 
 /// What a file of warp was taken to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,15 @@ pub struct ImportedFile {
     pub objects_per_request: u64,
     /// Whether what is measured is the time in which all threads were at work.
     pub all_at_work: bool,
+    /// How long the measured time is, and the whole of what these operations took, in milliseconds.
+    pub measured_ms: u64,
+    pub whole_ms: u64,
+    /// When the first thread began its last request, in milliseconds since the begin.
+    pub first_end_ms: u64,
 }
+
+/// A figure of less than this share of the time needs the reason beside it.
+const MOST: f64 = 0.8;
 
 /// What is told of a run that was imported.
 #[must_use]
@@ -32,6 +40,17 @@ pub fn imported(file: &ImportedFile) -> Finding {
     }
     if !file.all_at_work {
         evidence.push_str("; its threads were not all busy for 300 ms, so the figures include its beginning and end");
+    }
+    if file.all_at_work && file.whole_ms > 0 {
+        let seconds = |ms: u64| duration_ns(ms as f64 * 1e6);
+        evidence.push_str(&format!(
+            "; figures cover the {} of {} in which every thread was busy",
+            seconds(file.measured_ms),
+            seconds(file.whole_ms)
+        ));
+        if (file.measured_ms as f64) < MOST * file.whole_ms as f64 {
+            evidence.push_str(&format!(", as a thread began its last request at {}", seconds(file.first_end_ms)));
+        }
     }
     Finding {
         kind: FindingKind::Imported,
@@ -52,6 +71,11 @@ mod tests {
     fn an_imported_run_says_what_its_figures_leave_out() {
         let whole = ImportedFile { name: "a.csv".into(), requests: 7, all_at_work: true, ..ImportedFile::default() };
         assert_eq!(imported(&whole).evidence, "a.csv holds 7 requests of warp");
+        let most_left_out = ImportedFile { measured_ms: 1_100, whole_ms: 8_200, first_end_ms: 1_150, ..whole.clone() };
+        let evidence = imported(&most_left_out).evidence;
+        for part in ["figures cover the 1.10 s of 8.20 s", "as a thread began its last request at 1.15 s"] {
+            assert!(evidence.contains(part), "{evidence}");
+        }
         let left_out = vec![("PUT".to_owned(), 3), ("SELECT".to_owned(), 1)];
         let part = ImportedFile { left_out, objects_per_request: 100, all_at_work: false, ..whole };
         let evidence = imported(&part).evidence;

@@ -116,7 +116,7 @@ fn active(root: &Root, folder: &str) -> Option<String> {
     let members = text(root, &format!("{folder}/bonding/slaves"), &mut Vec::new()).ok()?.into_owned();
     let chosen =
         text(root, &format!("{folder}/bonding/active_slave"), &mut Vec::new()).unwrap_or_default().into_owned();
-    let aggregator = count(root, &format!("{folder}/bonding/ad/aggregator"));
+    let aggregator = count(root, &format!("{folder}/bonding/ad_aggregator"));
     let carries = |member: &&str| {
         let own = format!("sys/class/net/{member}/bonding_slave");
         let is_chosen = chosen.trim().is_empty() || chosen.trim() == *member;
@@ -160,6 +160,27 @@ mod tests {
             assert_eq!(from_table(&table, Ipv4Addr::from(host)).as_deref(), Some(expected), "{host:?}");
         }
         assert_eq!(from_table("Iface\n", Ipv4Addr::LOCALHOST), None);
+    }
+
+    #[test]
+    fn members_of_another_aggregator_or_without_a_link_do_not_carry() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let put = |path: &str, text: &str| {
+            let path = folder.path().join("sys/class/net").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("bond0/bonding/slaves", "p0 p1 p2\n");
+        put("bond0/bonding/ad_aggregator", "1\n");
+        for (member, aggregator, link) in [("p0", "1", "up"), ("p1", "2", "up"), ("p2", "1", "down")] {
+            put(&format!("{member}/bonding_slave/ad_aggregator_id"), aggregator);
+            put(&format!("{member}/bonding_slave/mii_status"), link);
+        }
+        assert_eq!(active(&root, "sys/class/net/bond0").as_deref(), Some("p0"));
+        put("bond0/bonding/active_slave", "p1\n");
+        std::fs::remove_file(folder.path().join("sys/class/net/bond0/bonding/ad_aggregator")).unwrap();
+        assert_eq!(active(&root, "sys/class/net/bond0").as_deref(), Some("p1"), "the one in use of active-backup");
     }
 
     #[test]

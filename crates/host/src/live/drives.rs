@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use linerate_record::device_name::nvme_head_of_path;
 use linerate_record::readings::ReadMeasure;
 
 use super::Reader;
@@ -30,7 +31,7 @@ use crate::root::{Parsed, Root, names};
 const MOST_DRIVES: usize = 128;
 
 /// What is made of other drives, or is none.
-const LAYERS: [&str; 6] = ["dm-", "md", "bcache", "nbd", "sr", "fd"];
+const LAYERS: [&str; 8] = ["dm-", "md", "bcache", "nbd", "drbd", "zd", "sr", "fd"];
 
 /// How often it is looked anew what the engine's devices are made of, in milliseconds: nobody builds volumes each
 /// minute.
@@ -161,7 +162,7 @@ fn serving(root: &Root, devices: &[DriveCounters], of: &BTreeSet<DeviceNumber>) 
     let is_on = |name: &str, drive: &str| name == drive || is_partition(name, drive);
     // Of a drive with several paths, its own name or that of a path counts, by the kernel's version.
     let holds = |drive: &str| {
-        let head = head_of_path(drive);
+        let head = nvme_head_of_path(drive);
         held.iter().any(|name| is_on(name, drive) || head.as_ref().is_some_and(|head| is_on(name, head)))
     };
     let kept = devices.iter().filter(|device| holds(&device.name) && is_whole(&device.name, devices));
@@ -192,21 +193,13 @@ fn below(root: &Root, devices: &[DriveCounters], mut names_of: Vec<String>) -> O
 fn is_whole(name: &str, devices: &[DriveCounters]) -> bool {
     let is_part = devices.iter().any(|parent| is_partition(name, &parent.name));
     let counts = |head: &str| devices.iter().any(|device| device.name == head && device.reads + device.writes > 0);
-    !is_layer(name) && !is_part && !head_of_path(name).is_some_and(|head| counts(&head))
+    !is_layer(name) && !is_part && !nvme_head_of_path(name).is_some_and(|head| counts(&head))
 }
 
 fn is_layer(name: &str) -> bool {
     let begins =
         |kind: &str| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     LAYERS.iter().any(|kind| begins(kind)) || name.starts_with("md_")
-}
-
-/// The drive of a path of NVMe: `nvme0n1` of `nvme0c3n1`.
-pub(super) fn head_of_path(name: &str) -> Option<String> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
-    let (controller, space) = rest.split_once('n')?;
-    [subsystem, controller, space].into_iter().all(is_number).then(|| format!("nvme{subsystem}n{space}"))
 }
 
 /// `Documentation/admin-guide/iostats.rst`.
@@ -262,17 +255,28 @@ mod tests {
     #[test]
     fn drives_are_kept_once() {
         let line = |name: &str, reads: u64| format!("1 2 {name} {reads} 0 0 0 0 0 0 0 0 0 0\n");
-        let text: String =
-            ["sda", "sda1", "nvme0n1", "nvme0n1p1", "md0", "md_d0", "dm-3", "nbd0", "loop1", "zram0", "sr0"]
-                .into_iter()
-                .map(|name| line(name, 1))
-                .collect();
+        let text: String = [
+            "sda",
+            "sda1",
+            "nvme0n1",
+            "nvme0n1p1",
+            "md0",
+            "md_d0",
+            "dm-3",
+            "nbd0",
+            "drbd0",
+            "zd16",
+            "loop1",
+            "zram0",
+            "sr0",
+        ]
+        .into_iter()
+        .map(|name| line(name, 1))
+        .collect();
         assert_eq!(names(&text), ["sda", "nvme0n1"]);
         assert_eq!(names(&(line("nvme0n1", 5) + &line("nvme0c0n1", 5))), ["nvme0n1"]);
         // Before Linux 6.2 only the paths count.
         assert_eq!(names(&(line("nvme0n1", 0) + &line("nvme0c0n1", 5))), ["nvme0n1", "nvme0c0n1"]);
-        assert_eq!(head_of_path("nvme12c3n45").as_deref(), Some("nvme12n45"));
-        assert_eq!([head_of_path("nvme0n1"), head_of_path("nvmecn"), head_of_path("sda")], [None, None, None]);
         for text in [LINUX_6, LINUX_3_10] {
             assert!(parse_devices(text).1.is_none() && !names(text).is_empty());
         }

@@ -8,11 +8,11 @@
 //! - At most each 10 s, beside the looks: each file asks the drive for its health log, and one that does not answer
 //!   keeps who reads it for a minute.
 
+use linerate_record::device_name::nvme_head_of_path;
 use linerate_record::readings::ReadMeasure;
 
 use super::Reader;
 use super::background::BackgroundRead;
-use super::drives::head_of_path;
 use crate::root::{Root, names, text};
 
 pub(super) const LEAST_MS: u64 = 10_000;
@@ -64,7 +64,7 @@ fn drive(name: &str) -> Option<String> {
         let (controller, space) = name.strip_prefix("nvme")?.split_once('n')?;
         (is_number(controller) && is_number(space)).then(|| name.to_owned())
     };
-    head_of_path(name).or_else(of_one_path)
+    nvme_head_of_path(name).or_else(of_one_path)
 }
 
 /// Thousandths of a degree. The lowest and the highest that a drive can report are not temperatures.

@@ -134,7 +134,7 @@ impl<'r> KernelBuild<'r> {
 
 fn unpacked(bytes: &[u8]) -> Option<String> {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(bytes).take(CONFIGURATION_BYTES_MAX).read_to_string(&mut text).ok()?;
+    flate2::read::MultiGzDecoder::new(bytes).take(CONFIGURATION_BYTES_MAX).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory as _, Parser as _};
+use linerate_record::units::sizes_of_warp;
 use saphyr_parser::{Event, Parser, Span};
 
 use crate::cli::clap_error_text::clap_error_text;
@@ -235,7 +236,9 @@ impl File {
         if is_switch && entry.value != "true" {
             return Err(fail("write true or false"));
         }
-        let flag = Flag { name: name.to_owned(), value: (!is_switch).then(|| entry.value.clone()) };
+        let is_size = warp::SIZE_FLAGS.contains(&name);
+        let value = if is_size { sizes_of_warp(&entry.value) } else { entry.value.clone() };
+        let flag = Flag { name: name.to_owned(), value: (!is_switch).then_some(value) };
         check_flag(&flag).map_err(|why| fail(&why))?;
         Ok(KeyMeaning::Flag(flag))
     }

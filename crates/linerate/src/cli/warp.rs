@@ -23,6 +23,9 @@ const fn warp_flag(name: &'static str, default: &'static str, fix: &'static str)
 const NO_PROFILES: &str = "linerate does not profile servers: leave it out, and see --target-pid for processor time";
 const NO_PROFILE: &str = "linerate does not profile itself: leave it out";
 const NO_ENCRYPTION: &str = "linerate stores objects unencrypted: leave it out";
+/// Flags whose values are sizes, which warp reads by a rule of its own.
+pub(super) const SIZE_FLAGS: [&str; 3] = ["obj.size", "part.size", "range-size"];
+
 const NO_SOCKET_SIZES: &str = "the kernel sizes the buffers of sockets: leave it out";
 const NO_METADATA: &str = "linerate writes objects without metadata, tags and storage class: leave it out";
 const DURATION: &str = "a point ends when it is known to --precision 2%, at the latest after --duration";

@@ -2,7 +2,9 @@
 
 pub(crate) mod flags;
 mod intervals;
+mod tab_records;
 mod warp_csv;
+mod zstd_frames;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,9 +14,10 @@ use linerate_analysis::view::View;
 use linerate_record::load::{HostSelect, Lookup, Workload};
 use linerate_record::machine::Machine;
 use linerate_record::run::{
-    Client, LoadRequest, Manifest, MaybeKnown, PointBegin, PointEnd, PointLine, PointSpec, Purpose, SCHEMA, StopReason,
-    Target, TargetKind,
+    Client, LoadRequest, Manifest, MaybeKnown, PointBegin, PointEnd, PointLine, PointSizes, PointSpec, Purpose, SCHEMA,
+    StopReason, Target, TargetKind,
 };
+use linerate_record::units::{Bytes, sizes_of_warp};
 
 use crate::files::{run_folder, run_view};
 use crate::terminal::failure::Failure;
@@ -118,14 +121,39 @@ fn spec(layout: &ImportLayout, warp_flags: &WarpFlags) -> PointSpec {
             MaybeKnown::read(&format!("mixed {}", parts.join(",")))
         }
     };
-    let size =
-        MaybeKnown::read(&warp_flags.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned));
-    PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None, clients: None }
+    PointSpec {
+        workload,
+        size: size(layout, warp_flags),
+        concurrency: layout.concurrency,
+        rate_per_s: None,
+        clients: None,
+    }
+}
+
+/// The size of objects as warp's flags say it, or the mean of what was moved. Sizes that warp draws, which are no
+/// distribution of linerate's, are not compared with those of fixed ones.
+fn size(layout: &ImportLayout, warp_flags: &WarpFlags) -> MaybeKnown<PointSizes> {
+    let Some(stated) = warp_flags.get("obj.size").map(sizes_of_warp) else {
+        return match warp_flags.is_set("obj.randsize") {
+            true => MaybeKnown::Other("random up to 10MiB".to_owned()),
+            false => MaybeKnown::read(&Bytes(layout.mean_bytes).to_string().replace(' ', "")),
+        };
+    };
+    let range = stated.split_once(',').filter(|_| !stated.contains(':'));
+    let drawn = match range {
+        Some((least, most)) => Some(format!("random from {least} to {most}")),
+        None => warp_flags.is_set("obj.randsize").then(|| format!("random up to {stated}")),
+    };
+    let ranges = warp_flags.is_set("range") && warp_flags.get("range-size").is_none();
+    match (drawn, ranges) {
+        (None, false) => MaybeKnown::read(&stated),
+        (drawn, false) => MaybeKnown::Other(drawn.unwrap_or(stated)),
+        (drawn, true) => MaybeKnown::Other(format!("random ranges of {}", drawn.unwrap_or(stated))),
+    }
 }
 
 fn manifest(id: String, layout: &ImportLayout, warp_flags: &WarpFlags, spec: &PointSpec) -> Manifest {
     let text = |flag: &str| warp_flags.get(flag).unwrap_or_default().to_owned();
-    let is_set = |flag: &str| warp_flags.get(flag) == Some("true");
     let known = warp_flags.is_known();
     let host_select = match warp_flags.get("host-select") {
         Some("roundrobin") => HostSelect::RoundRobin.into(),
@@ -160,12 +188,12 @@ fn manifest(id: String, layout: &ImportLayout, warp_flags: &WarpFlags, spec: &Po
         verify: false,
         range_bytes: warp_flags
             .get("range-size")
-            .and_then(|s| s.parse().ok())
-            .map(|b: linerate_record::units::Bytes| b.0),
+            .and_then(|size| sizes_of_warp(size).parse::<Bytes>().ok())
+            .map(|size| size.0),
         max_rate: warp_flags.get("rps-limit").filter(|&n| n != "0").map(|n| MaybeKnown::read(&format!("{n}/s"))),
         host_select,
-        noclear: is_set("noclear") || is_set("keep-data"),
-        list_existing: is_set("list-existing"),
+        noclear: warp_flags.is_set("noclear") || warp_flags.is_set("keep-data"),
+        list_existing: warp_flags.is_set("list-existing"),
     };
     let target = Target {
         kind: TargetKind::S3.into(),
@@ -203,5 +231,8 @@ fn imported_file(file: &Path, survey: &Survey, layout: &ImportLayout) -> Importe
         left_out: layout.left_out.clone(),
         objects_per_request: survey.objects_per_request,
         all_at_work: layout.all_at_work,
+        measured_ms: layout.measured * layout.interval_ms,
+        whole_ms: layout.end_ms,
+        first_end_ms: layout.last_ms,
     }
 }

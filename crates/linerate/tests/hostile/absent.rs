@@ -64,3 +64,28 @@ fn a_bucket_that_a_run_made_is_its_own_also_after_it_was_not_found() {
     assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
     assert!(shown(&output).contains("removed bucket"), "{}", shown(&output));
 }
+
+/// How often a bucket that was made is not found yet.
+const LATE_LOOKS: usize = 3;
+
+/// Has a bucket once it is made, and knows of it after some looks only: copies of the list of buckets lag behind.
+fn has_it_late(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let looks = objects.keys().filter(|key| key.starts_with("late/")).count();
+    let is_of_bucket = requested.key.is_empty() && requested.query.is_empty();
+    if objects.contains_key("bucket") && looks < LATE_LOOKS && !is_of_bucket {
+        if requested.looks() {
+            objects.insert(format!("late/{looks}"), 0);
+        }
+        return no_such_bucket();
+    }
+    makes(requested, objects)
+}
+
+#[test]
+fn a_bucket_that_was_made_is_waited_for_before_anything_is_written_to_it() {
+    let (hostile, out) = (Hostile::serve(has_it_late), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(output.status.success(), "{}", shown(&output));
+    let late = hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with("late/")).count();
+    assert_eq!(late, LATE_LOOKS, "it was asked until it had it");
+}

@@ -342,3 +342,50 @@ fn uploads_behind_very_many_of_others_are_not_said_to_be_gone() {
         assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
     }
 }
+
+/// A file system behind S3: lists the folder of what was written as an object of no bytes, which cannot be deleted.
+fn lists_folders(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.method == "PUT" {
+        let folder = requested.key.rsplit_once('/').map(|(folder, _)| format!("{folder}/"));
+        objects.extend(folder.map(|folder| (folder, 0)));
+    }
+    let is_folder = |key: &str| key.ends_with('/');
+    if requested.deletes_many() || requested.method == "DELETE" {
+        let folders: Vec<String> = objects.keys().filter(|key| is_folder(key)).cloned().collect();
+        let body = String::from_utf8_lossy(&requested.body).into_owned();
+        objects
+            .retain(|key, _| folders.contains(key) || !body.contains(&format!("<Key>{key}<")) && *key != requested.key);
+        return says("<DeleteResult/>");
+    }
+    None
+}
+
+#[test]
+fn folders_that_a_target_lists_are_no_objects_of_the_run() {
+    let (hostile, out) = (Hostile::serve(lists_folders), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(output.status.success(), "{}", shown(&output));
+    let is_folder = hostile.objects.lock().unwrap().keys().all(|key| key.ends_with('/'));
+    assert!(is_folder && hostile.count() > 0, "{}", shown(&output));
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success(), "{}", shown(&output));
+}
+
+/// Does not know versions: it lists the bucket where it is asked for them, or says so with a status of its own.
+fn lists_for_versioning(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_unknown = requested.query.contains("versions=") && requested.method == "GET";
+    if is_unknown {
+        return Some(Said::Answer(reply("400 Bad Request", "<Error><Code>NotImplemented</Code></Error>")));
+    }
+    let is_listed = requested.query == "versioning=" && requested.method == "GET";
+    is_listed.then(|| Said::Answer(reply("200 OK", &listing(requested, objects))))
+}
+
+#[test]
+fn a_target_that_does_not_know_versions_has_none() {
+    let (hostile, out) = (Hostile::serve(lists_for_versioning), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success(), "{}", shown(&output));
+}

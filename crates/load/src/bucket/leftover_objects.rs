@@ -179,11 +179,12 @@ impl Bucket<'_> {
 }
 
 /// Whether a run may have written a key: it lies below its prefix, and no part of it behind that leads out again, as
-/// some servers would resolve it.
+/// some servers would resolve it. A key with a slash at its end is none: file systems behind S3 list their folders so,
+/// and they cannot be deleted as objects.
 #[must_use]
 pub fn is_of_run(key: &str, run_prefix: &str) -> bool {
     let is_step = |part: &str| part == ".." || part == ".";
-    key.strip_prefix(run_prefix).is_some_and(|rest| !rest.split(['/', '\\']).any(is_step))
+    key.strip_prefix(run_prefix).is_some_and(|rest| !rest.ends_with('/') && !rest.split(['/', '\\']).any(is_step))
 }
 
 /// In the order of names, as SigV4 wants it.
@@ -201,10 +202,14 @@ pub(super) fn query(mut names: Vec<(&str, &str)>) -> Vec<u8> {
     out
 }
 
+/// Codes of targets that do not know a call, whatever their status.
+const UNKNOWN_CALL: [&str; 2] = ["NotImplemented", "MethodNotAllowed"];
+
 /// A target that does not know a call is no failure.
 pub(super) fn known<T>(page: Result<T, BucketError>) -> Result<Option<T>, BucketError> {
     match page {
         Err(BucketError::Refused { status: 405 | 501, .. }) => Ok(None),
+        Err(BucketError::Refused { code: Some(code), .. }) if UNKNOWN_CALL.contains(&code.as_str()) => Ok(None),
         other => other.map(Some),
     }
 }
@@ -223,6 +228,7 @@ mod tests {
             ("p/linerate-r-1/./0", false),
             ("p/linerate-r-1/..\\0", false),
             ("p/linerate-r-2/0", false),
+            ("p/linerate-r-1/0/", false),
         ] {
             assert_eq!(is_of_run(key, "p/linerate-r-1/"), is_one, "{key}");
         }

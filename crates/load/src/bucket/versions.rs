@@ -4,6 +4,7 @@ use super::call::BucketCall;
 use super::leftover_objects::known;
 use super::{Bucket, BucketError};
 use crate::object_id::ObjectId;
+use crate::xml;
 
 /// What a bucket does with what is deleted in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,12 @@ impl Bucket<'_> {
         let what = format!("checking whether bucket {:?} keeps versions", self.session.bucket);
         let call = BucketCall { query: b"versioning=", ..BucketCall::new(what, "GET") };
         let mut status = None;
-        let looked = self.call_with_deadline(&call)?.document(&["VersioningConfiguration"], |parent, name, text| {
+        let answer = self.call_with_deadline(&call)?;
+        // Who does not know the query lists the bucket.
+        if (200..300).contains(&answer.status) && xml::root(&answer.body) == Some(b"ListBucketResult") {
+            return Ok(Versioning::Nothing);
+        }
+        let looked = answer.document(&["VersioningConfiguration"], |parent, name, text| {
             if parent == Some("VersioningConfiguration") && name == "Status" {
                 status = Some(text.trim().to_owned());
             }

@@ -2,6 +2,7 @@
 //! readings have instances, addresses, pods and hosts' names, several of which may be one machine.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use linerate_record::readings::{ReadMeasure, Readings, StatedMachine};
 use linerate_record::site::Site;
@@ -125,19 +126,10 @@ fn keys_with<'r>(readings: &'r Readings, measures: &[ReadMeasure]) -> BTreeSet<&
 /// Keys that are of one machine together. A name that several machines with links of their own have is none's.
 fn joined(readings: &Readings) -> Vec<Found> {
     let keys = readings.machines();
-    let linked = keys_with(readings, &[ReadMeasure::LinkSent]);
-    let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for other in readings.names.iter().filter(|other| keys.contains(other.machine.as_str())) {
-        let named = by_name.entry(&other.name).or_default();
-        named.insert(&other.machine);
-        if let Some(key) = keys.get(other.name.as_str()) {
-            named.insert(key);
-        }
-    }
-    by_name.retain(|_, named| named.iter().filter(|key| linked.contains(*key)).count() <= 1);
+    let by_name = by_name(readings);
     let mut of_key: BTreeMap<&str, usize> = BTreeMap::new();
     let mut found: Vec<Found> = Vec::new();
-    for (name, named) in &by_name {
+    for (named, name) in &by_name {
         let places: BTreeSet<usize> = named.iter().filter_map(|key| of_key.get(key).copied()).collect();
         let place = places.first().copied().unwrap_or_else(|| {
             found.push(Found { keys: BTreeSet::new(), names: BTreeSet::new() });
@@ -150,7 +142,7 @@ fn joined(readings: &Readings) -> Vec<Found> {
             found[place].names.extend(names);
         }
         found[place].keys.extend(named.iter().map(|key| (*key).to_owned()));
-        found[place].names.insert((*name).to_owned());
+        found[place].names.extend(name.iter().map(|name| (*name).to_owned()));
         let named = found[place].keys.iter().filter_map(|key| keys.get(key.as_str()));
         of_key.extend(named.map(|key| (*key, place)));
     }
@@ -160,6 +152,52 @@ fn joined(readings: &Readings) -> Vec<Found> {
     found.extend(alone);
     found.retain(|one| !one.keys.is_empty());
     found
+}
+
+/// Keys that have a name in common, with that name as others say it. One host is called by its name alone in one place,
+/// and with its domain, in capital letters or with a dot at the end in another.
+fn by_name(readings: &Readings) -> Vec<(BTreeSet<&str>, BTreeSet<&str>)> {
+    let keys = readings.machines();
+    let linked = keys_with(readings, &[ReadMeasure::LinkSent]);
+    let others = readings.names.iter().filter(|other| keys.contains(other.machine.as_str()));
+    let said = others.map(|other| (other.machine.as_str(), Some(other.name.as_str())));
+    let mut by_name: BTreeMap<String, (BTreeSet<&str>, BTreeSet<&str>)> = BTreeMap::new();
+    for (key, name) in said.chain(keys.iter().map(|key| (*key, None))) {
+        let (named, names) = by_name.entry(canonical(name.unwrap_or(key))).or_default();
+        named.insert(key);
+        names.extend(name);
+    }
+    let is_one = |named: &BTreeSet<&str>| named.iter().filter(|key| linked.contains(*key)).count() <= 1;
+    by_name.retain(|_, (named, _)| is_one(named));
+    let mut in_domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in by_name.keys() {
+        if let Some(host) = host_of_domain(name).filter(|host| by_name.contains_key(*host)) {
+            in_domains.entry(host.to_owned()).or_default().push(name.clone());
+        }
+    }
+    // Hosts of one name in several domains are several.
+    for (host, names) in in_domains {
+        let [name] = &names[..] else { continue };
+        let both: BTreeSet<&str> = [&host, name].into_iter().flat_map(|name| by_name[name].0.iter().copied()).collect();
+        if is_one(&both)
+            && let Some((_, names)) = by_name.remove(name)
+            && let Some(kept) = by_name.get_mut(&host)
+        {
+            kept.0 = both;
+            kept.1.extend(names);
+        }
+    }
+    by_name.into_values().collect()
+}
+
+/// A name as name services compare it.
+fn canonical(name: &str) -> String {
+    name.trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// The host's own part of a name with a domain; none of an address.
+fn host_of_domain(name: &str) -> Option<&str> {
+    name.split_once('.').map(|(host, _)| host).filter(|_| name.parse::<IpAddr>().is_err())
 }
 
 fn kind(site: &Site, one: &Found) -> Option<usize> {
@@ -247,6 +285,27 @@ mod tests {
         let found = machines(&site(), &readings(&keys, &[("10.0.0.1", "vm"), ("10.0.0.2", "vm")]));
         assert_eq!(reported(&found), [("10.0.0.1", 1), ("10.0.0.2", 1)]);
         assert!(found.caveats[0].contains("no machine is named after \"storage\""), "{:?}", found.caveats);
+    }
+
+    #[test]
+    fn a_host_with_and_without_its_domain_is_one_and_hosts_of_two_domains_are_two() {
+        use ReadMeasure::{ClientSent, LinkSent};
+        for (keys, names, nodes) in [
+            (&[("storage1", LinkSent), ("storage1.s.example", ClientSent)][..], &[][..], &[("storage1", 2)][..]),
+            (&[("storage1.s.example", LinkSent), ("Storage1", ClientSent)], &[], &[("storage1.s.example", 2)]),
+            (&[("storage1", LinkSent), ("storage1.", ClientSent)], &[], &[("storage1", 2)]),
+            (&[("10.0.0.1", LinkSent), ("storage1.s", ClientSent)], &[("10.0.0.1", "storage1")], &[("storage1", 2)]),
+            (&[("10.0.0.1", LinkSent), ("storage1", ClientSent)], &[("10.0.0.1", "storage1.s")], &[("storage1.s", 2)]),
+            (
+                &[("storage1", LinkSent), ("storage1.a", ClientSent), ("storage1.b", ClientSent)],
+                &[],
+                &[("storage1", 1), ("storage1.a", 1), ("storage1.b", 1)],
+            ),
+            (&[("storage1", LinkSent), ("storage1.a", LinkSent)], &[], &[("storage1", 1), ("storage1.a", 1)]),
+            (&[("10.0.0.1", LinkSent), ("10", ClientSent)], &[], &[("10", 1), ("10.0.0.1", 1)]),
+        ] {
+            assert_eq!(reported(&machines(&site(), &readings(keys, names))), nodes, "{keys:?}");
+        }
     }
 
     #[test]

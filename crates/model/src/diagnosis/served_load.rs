@@ -2,6 +2,7 @@
 
 use linerate_record::diagnosis::{LoadKnee, ReadLoad};
 use linerate_record::readings::ReadMeasure;
+use linerate_record::units::bytes_per_s_iec;
 
 use super::readings_grid::{Grid, Values, quantile};
 
@@ -70,6 +71,28 @@ pub(super) fn load(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> ReadLoad {
         in_flight: served(grid, ReadMeasure::InFlight),
         turn: turn(grid, carried),
     }
+}
+
+/// Bytes of clients may exceed what links count by so much: exporters are not scraped at the same moments.
+const EXCESS: f64 = 1.1;
+
+/// What the engine counts for its clients beyond what the links of its nodes carried, if all of these were read.
+pub(super) fn beyond_links(load: &ReadLoad) -> Option<String> {
+    let ways = [
+        ("GET", load.get_bytes_per_s, "sent", load.sent_bytes_per_s),
+        ("PUT", load.put_bytes_per_s, "received", load.received_bytes_per_s),
+    ];
+    let (op, counted, way, carried) = ways.into_iter().find_map(|(op, counted, way, carried)| {
+        counted
+            .filter(|counted| carried > 0.0 && *counted > EXCESS * carried)
+            .map(|counted| (op, counted, way, carried))
+    })?;
+    Some(format!(
+        "{op} {} exceeds the {} that the nodes' links {way}: the engine's bytes are counted more than once, or clients \
+         run on the nodes",
+        bytes_per_s_iec(counted),
+        bytes_per_s_iec(carried)
+    ))
 }
 
 /// Fewest instants on either side of a turn.

@@ -85,26 +85,36 @@ fn first_rows(pages: &[PageLooks]) -> BTreeMap<ReadMeasure, usize> {
 fn by_name(machines: &[KnownMachine]) -> BTreeMap<String, &str> {
     let mut all: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for machine in machines {
-        for name in machine.names.iter().chain([&machine.name]) {
-            all.entry(name.to_ascii_lowercase()).or_default().insert(&machine.name);
+        for name in machine.names.iter().chain([&machine.name]).map(|name| canonical(name)) {
+            all.entry(short(&name).to_owned()).or_default().insert(&machine.name);
+            all.entry(name).or_default().insert(&machine.name);
         }
     }
     // A machine's own name is its own, whatever others say of theirs.
     for machine in machines {
-        all.insert(machine.name.to_ascii_lowercase(), BTreeSet::from([machine.name.as_str()]));
+        all.insert(canonical(&machine.name), BTreeSet::from([machine.name.as_str()]));
     }
     let alone = all.into_iter().filter_map(|(name, of)| Some((name, of.first().copied().filter(|_| of.len() == 1)?)));
     alone.collect()
+}
+
+/// A name as name services compare it.
+fn canonical(name: &str) -> String {
+    name.trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// The host's own part of a name, which may have a domain in one place and none in another; an address as it is.
+fn short(name: &str) -> &str {
+    let host = name.split('.').next().unwrap_or(name);
+    if name.parse::<std::net::IpAddr>().is_ok() { name } else { host }
 }
 
 /// The machine of a series: that of its label where it is known, else the node that the page was looked for at if the
 /// page names no other, else the label or the page's host as they are.
 fn machine_for(page: &PageLooks, label: &str, is_alone: bool, known: &BTreeMap<String, &str>) -> String {
     let known_place = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        // The first part of a host's name may be all that the fleet has.
-        let short = || name.parse::<std::net::IpAddr>().is_err().then(|| name.split('.').next().unwrap_or_default());
-        known.get(&name).or_else(|| known.get(short()?)).map(|name| (*name).to_owned())
+        let name = canonical(name);
+        known.get(&name).or_else(|| known.get(short(&name))).map(|name| (*name).to_owned())
     };
     let by_label = Some(label).filter(|label| !label.is_empty());
     by_label
@@ -253,7 +263,7 @@ mod tests {
             names: names.iter().map(ToString::to_string).collect(),
         };
         let machines =
-            [machine("node1", &["10.0.0.1", "box", "minio-0"]), machine("node2", &["10.0.0.2", "box", "minio-1"])];
+            [machine("node1", &["10.0.0.1", "box", "minio-0"]), machine("node2", &["10.0.0.2", "box", "s2.example"])];
         let known = by_name(&machines);
         let page = |node: Option<&str>| {
             let address = PrometheusAddress::page("http://10.0.0.2:9000/metrics").unwrap();
@@ -263,6 +273,8 @@ mod tests {
             (None, "10.0.0.1", true, "node1"),
             (Some("node2"), "NODE1", false, "node1"),
             (Some("node2"), "minio-0.minio-hl.storage.svc", false, "node1"),
+            (None, "s2", false, "node2"),
+            (None, "S2.example.", false, "node2"),
             (Some("node2"), "pod-7", true, "node2"),
             (Some("node2"), "pod-7", false, "pod-7"),
             (Some("node1"), "", true, "node1"),

@@ -8,7 +8,7 @@ use linerate_record::site::Product;
 use super::{MetricsTarget, PagesRequest};
 use crate::error::PrometheusError;
 use crate::exposition::{MetricsPage, PageSample};
-use crate::gather::{host_without_port, rounded};
+use crate::gather::{host_without_port, naming_label, rounded};
 use crate::series_table::{GATEWAYS, MetricExporter, PageValue, SourceRow, rows};
 
 /// Most series of one page: of 484 servers, twenty each.
@@ -152,7 +152,7 @@ impl PageLooks {
         if !(0.0..=VALUE_MAX).contains(&sample.value) {
             return self.remark(format!("{} is {}, which is no reading", sample.name, sample.value));
         }
-        let machine = row.machine.iter().find_map(|label| sample.label(requested.names.resolve(label)));
+        let machine = naming_label(row.machine, |label| sample.label(requested.names.resolve(label)));
         let mut labels: Vec<String> = sample.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         labels.sort();
         let gateway = match row.exporter {

@@ -17,6 +17,15 @@ const fn machine(exporter: MetricExporter) -> &'static [&'static str] {
     }
 }
 
+/// Labels of servers, by exporter: whatever is scraped under how many names and by how many jobs, a server that says
+/// who it is counts once.
+const fn server(exporter: MetricExporter) -> &'static [&'static str] {
+    match exporter {
+        MetricExporter::MinioV2 | MetricExporter::MinioV3 => &["server", "instance"],
+        _ => machine(exporter),
+    }
+}
+
 const fn row(
     of: ReadMeasure,
     exporter: MetricExporter,
@@ -25,30 +34,31 @@ const fn row(
     page: PageValue,
 ) -> SourceRow {
     let need = if matches!(of, ReadMeasure::RequestErrors) { SeriesNeed::Rare } else { SeriesNeed::Useful };
-    SourceRow { of, exporter, metric, expression, machine: machine(exporter), part: &[], need, page: Some(page) }
+    let (machine, server) = (machine(exporter), server(exporter));
+    SourceRow { of, exporter, metric, expression, machine, part: &[], server, need, page: Some(page) }
 }
 
-/// A rate of each server of an engine, whatever else its series are told apart by.
+/// A rate of each server of an engine, from series that these labels tell apart.
 macro_rules! served {
     ($of:ident, $exporter:ident, $by:literal, $metric:literal) => {
         row(
             ReadMeasure::$of,
             MetricExporter::$exporter,
             $metric,
-            concat!("sum by (server, instance) (max by (server, instance, ", $by, ") (rate(", $metric, "{%S}[%W])))"),
+            concat!("sum by (server, instance) (max by (", $by, ") (rate(", $metric, "{%S}[%W])))"),
             PageValue::Counter,
         )
     };
 }
 
-/// A gauge of each server of an engine.
+/// A gauge of each server of an engine, from series that these labels tell apart.
 macro_rules! gauge {
     ($of:ident, $exporter:ident, $by:literal, $metric:literal) => {
         row(
             ReadMeasure::$of,
             MetricExporter::$exporter,
             $metric,
-            concat!("sum by (server, instance) (max by (server, instance, ", $by, ") (", $metric, "{%S}))"),
+            concat!("sum by (server, instance) (max by (", $by, ") (", $metric, "{%S}))"),
             PageValue::Gauge,
         )
     };
@@ -85,25 +95,46 @@ macro_rules! gateway {
     };
 }
 
+/// A rate of each host's gateways, where ceph-exporter, which runs on every host, has them by an `instance_id` that
+/// gateways of several hosts share (Rook's before it names their services apart), or no manager says on which host one is.
+macro_rules! exported {
+    ($of:ident, $before:literal, $metric:literal, $after:literal) => {
+        SourceRow {
+            machine: &["instance"],
+            server: &["instance"],
+            page: None,
+            ..row(
+                ReadMeasure::$of,
+                MetricExporter::Ceph,
+                $metric,
+                concat!("sum by (instance) (max by (instance, instance_id) (", $before, $metric, "{%S}", $after, "))"),
+                PageValue::Counter,
+            )
+        }
+    };
+}
+
 /// Where Ceph's manager says on which host a gateway is, by its `instance_id`.
 pub(crate) const GATEWAYS: &str = "ceph_rgw_metadata";
 
 /// All rows of engines.
 pub(super) const ENGINES: &[SourceRow] = &[
-    served!(ClientSent, MinioV3, "type", "minio_api_requests_traffic_sent_bytes"),
-    served!(ClientSent, MinioV2, "job", "minio_s3_traffic_sent_bytes"),
+    served!(ClientSent, MinioV3, "server, instance, type", "minio_api_requests_traffic_sent_bytes"),
+    served!(ClientSent, MinioV2, "server, instance", "minio_s3_traffic_sent_bytes"),
     // A histogram of whole answers of GET: `rustfs_http_server_response_body_bytes_total` has what peers read as well,
     // and `rustfs_api_requests_traffic_sent_bytes` is declared and counts nothing.
     collected!(ClientSent, "rustfs_s3_get_object_size_bytes_sum"),
     gateway!(ClientSent, "ceph_rgw_op_get_obj_bytes"),
     gateway!(ClientSent, "ceph_rgw_get_b"),
-    served!(ClientReceived, MinioV3, "type", "minio_api_requests_traffic_received_bytes"),
-    served!(ClientReceived, MinioV2, "job", "minio_s3_traffic_received_bytes"),
+    exported!(ClientSent, "rate(", "ceph_rgw_op_get_obj_bytes", "[%W])"),
+    served!(ClientReceived, MinioV3, "server, instance, type", "minio_api_requests_traffic_received_bytes"),
+    served!(ClientReceived, MinioV2, "server, instance", "minio_s3_traffic_received_bytes"),
     collected!(ClientReceived, "rustfs_s3_put_object_size_bytes_sum"),
     gateway!(ClientReceived, "ceph_rgw_op_put_obj_bytes"),
     gateway!(ClientReceived, "ceph_rgw_put_b"),
-    gauge!(InFlight, MinioV3, "name", "minio_api_requests_inflight_total"),
-    gauge!(InFlight, MinioV2, "api", "minio_s3_requests_inflight_total"),
+    exported!(ClientReceived, "rate(", "ceph_rgw_op_put_obj_bytes", "[%W])"),
+    gauge!(InFlight, MinioV3, "server, instance, name", "minio_api_requests_inflight_total"),
+    gauge!(InFlight, MinioV2, "server, instance, api", "minio_s3_requests_inflight_total"),
     row(
         ReadMeasure::InFlight,
         MetricExporter::Ceph,
@@ -112,9 +143,10 @@ pub(super) const ENGINES: &[SourceRow] = &[
          max by (instance_id, hostname) (ceph_rgw_metadata{%S}))",
         PageValue::Gauge,
     ),
-    gauge!(Waiting, MinioV3, "type", "minio_api_requests_waiting_total"),
-    gauge!(Waiting, MinioV2, "job", "minio_s3_requests_waiting_total"),
-    served!(RequestErrors, MinioV2, "api", "minio_s3_requests_errors_total"),
-    served!(RequestErrors, MinioV3, "name", "minio_api_requests_errors_total"),
+    exported!(InFlight, "", "ceph_rgw_qactive", ""),
+    gauge!(Waiting, MinioV3, "server, instance, type", "minio_api_requests_waiting_total"),
+    gauge!(Waiting, MinioV2, "server, instance", "minio_s3_requests_waiting_total"),
+    served!(RequestErrors, MinioV2, "server, instance, api", "minio_s3_requests_errors_total"),
+    served!(RequestErrors, MinioV3, "server, instance, name", "minio_api_requests_errors_total"),
     gateway!(RequestErrors, "ceph_rgw_failed_req"),
 ];

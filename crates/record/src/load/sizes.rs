@@ -19,12 +19,18 @@ const SIGMA_MAX: f64 = 3.0;
 /// Most buckets of a weighted distribution.
 const BUCKETS_MAX: usize = 1024;
 
-/// How large objects are: as text, what the user wrote.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How large objects are: as text, what the user wrote. Two spellings of the same sizes are equal.
+#[derive(Clone, Debug, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes {
     text: String,
     distribution: SizeDistribution,
+}
+
+impl PartialEq for Sizes {
+    fn eq(&self, other: &Self) -> bool {
+        self.distribution == other.distribution
+    }
 }
 
 /// What sizes are drawn by.
@@ -270,6 +276,22 @@ mod tests {
         ] {
             let error = parse_list(text).expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_equal_however_they_are_spelt() {
+        let sizes = |text: &str| text.parse::<Sizes>().unwrap();
+        for (one, other, are_equal) in [
+            ("1MiB", "1024KiB", true),
+            ("1MiB", "1048576", true),
+            ("4096", "4KiB", true),
+            ("random:1-1MiB", "random:1B-1024KiB", true),
+            ("lognormal:64KiB/1.5", "lognormal:65536/1.50", true),
+            ("1MiB", "1MB", false),
+            ("1MiB", "random:1-1MiB", false),
+        ] {
+            assert_eq!(sizes(one) == sizes(other), are_equal, "{one} {other}");
         }
     }
 

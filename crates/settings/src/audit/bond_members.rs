@@ -40,19 +40,29 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
         let mut speeds: Vec<u64> = bond.members.iter().filter_map(speed).collect();
         speeds.sort_unstable();
         let ends = speeds.first().zip(speeds.last()).filter(|(least, most)| least != most);
-        if let Some((&least, &most)) = ends {
+        if let Some(((&least, &most), consequence)) = ends.zip(of_unlike_speeds(&bond.mode)) {
             let (least, most) = (facts::rate(least as f64), facts::rate(most as f64));
             found.push(finding(
                 AuditCheck::BondMembers,
                 Severity::Warning,
                 Confidence::Certain,
-                format!("members of {name} have {least} and {most}: LACP uses only members of one speed"),
+                format!("members of {name} have {least} and {most}: {consequence}"),
                 format!("members: {}", bond.members.join(", ")),
                 "give the bond ports of one speed",
             ));
         }
     }
     found
+}
+
+/// What a bond of a mode does with members of unlike speeds; none where that is a usual use, as of a slow spare
+/// (`Documentation/networking/bonding.rst`).
+fn of_unlike_speeds(mode: &str) -> Option<&'static str> {
+    match mode {
+        "802.3ad" => Some("LACP uses only members of one speed"),
+        "balance-rr" | "balance-xor" => Some("each is given as many packets or flows, so that the slowest holds them"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +81,13 @@ mod tests {
             reported(&snapshot),
             ["members of bond0 have 10 Gb/s and 25 Gb/s: LACP uses only members of one speed"]
         );
+        for (mode, reported_of_mode) in [("active-backup", 0), ("balance-tlb", 0), ("broadcast", 0), ("balance-rr", 1)]
+        {
+            let mut snapshot = snapshot.clone();
+            snapshot.machine.nics.iter_mut().filter_map(|nic| nic.bond.as_mut()).for_each(|b| b.mode = mode.to_owned());
+            let claims = reported(&snapshot);
+            assert!(claims.len() == reported_of_mode && !claims.concat().contains("LACP"), "{mode}: {claims:?}");
+        }
         snapshot.machine.nics.retain(|nic| nic.name != "ens1f1");
         assert_eq!(reported(&snapshot), ["1 of 2 members of bond0 are down"]);
         for bond in snapshot.machine.nics.iter_mut().filter_map(|nic| nic.bond.as_mut()) {

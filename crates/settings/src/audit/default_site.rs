@@ -6,8 +6,8 @@ use linerate_record::knob::Snapshot;
 use linerate_record::machine;
 use linerate_record::site::{NodeGroup, Plane, Planes, Site};
 
-/// Interfaces that stand on no card and lead to no other machine.
-const INSIDE: [&str; 8] = ["lo", "docker", "veth", "cni", "cilium", "lxc", "ifb", "dummy"];
+/// Drivers of interfaces behind which there is no card. They state a speed that is a constant.
+const WITHOUT_CARD: [&str; 2] = ["veth", "tun"];
 
 /// A site of one node like this machine. What it assumes, and why, is in [`Site::assumed`].
 #[must_use]
@@ -64,10 +64,17 @@ fn unstated(program: Option<&str>) -> Site {
     linerate_site::read(&text, "this machine").expect("a site of three nodes is whole")
 }
 
-/// The interface that carries the load: the fastest, a bond before its members, and where no speed is stated the first
-/// with a driver.
+/// The interface that carries the load: the fastest that a card is behind, a bond before its members, and where no
+/// speed is stated the first with a driver.
 fn link(machine: &machine::Machine) -> Option<&machine::MachineNic> {
-    let outside = || machine.nics.iter().filter(|nic| !INSIDE.iter().any(|inside| nic.name.starts_with(inside)));
+    let has_card =
+        |nic: &machine::MachineNic| nic.driver.as_ref().is_some_and(|driver| !WITHOUT_CARD.contains(&driver.as_str()));
+    let is_member =
+        |bond: &machine::MachineBond| machine.nics.iter().any(|nic| has_card(nic) && bond.members.contains(&nic.name));
+    let carries = |nic: &&machine::MachineNic| has_card(nic) || nic.bond.as_ref().is_some_and(is_member);
+    // Where no driver is known, as in a container, names are all that there is.
+    let are_known = machine.nics.iter().any(|nic| carries(&nic));
+    let outside = || machine.nics.iter().filter(move |nic| if are_known { carries(nic) } else { nic.name != "lo" });
     let fastest = outside().filter(|nic| nic.speed_bits_per_s.is_some());
     let fastest = fastest.max_by_key(|nic| (nic.speed_bits_per_s, nic.bond.is_some()));
     let bond = || outside().find(|nic| nic.bond.is_some());
@@ -105,6 +112,31 @@ mod tests {
         assert_eq!(site.planes.public.link, "bond0");
         assert_eq!(site.engine.product, Product::Garage);
         assert!(!site.assumed.contains_key("engine.product") && site.assumed.len() == 6);
+    }
+
+    #[test]
+    fn interfaces_without_a_card_are_no_link_whatever_speed_they_state() {
+        let nic = |name: &str, driver: Option<&str>, mbits_per_s: Option<u64>| machine::MachineNic {
+            name: name.to_owned(),
+            driver: driver.map(str::to_owned),
+            speed_bits_per_s: mbits_per_s.map(|speed| speed * 1_000_000),
+            ..machine::MachineNic::default()
+        };
+        let (eno1, ens5) = (nic("eno1", Some("igb"), Some(1_000)), nic("ens5", Some("ena"), None));
+        for (inside, link) in [
+            (nic("cali1a2b", None, Some(10_000)), &eno1),
+            (nic("br-0a1b", None, Some(10_000)), &eno1),
+            (nic("tap3", Some("tun"), Some(10_000)), &eno1),
+            (nic("tailscale0", None, Some(10)), &ens5),
+            (nic("wg0", None, None), &ens5),
+        ] {
+            let mut snapshot = machine();
+            snapshot.machine.nics = vec![nic("lo", None, None), inside.clone(), link.clone()];
+            assert_eq!(site_from_machine(&snapshot).planes.public.link, link.name, "{}", inside.name);
+        }
+        let mut snapshot = machine();
+        snapshot.machine.nics = vec![nic("lo", None, None), nic("eth0", Some("veth"), Some(10_000))];
+        assert_eq!(site_from_machine(&snapshot).planes.public.link, "eth0", "a container has nothing else");
     }
 
     /// What nobody stated is what a site file would have, and the machine's own figures stand in their place.

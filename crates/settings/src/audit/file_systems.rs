@@ -24,12 +24,16 @@ const OPTIONS: [(&str, Severity, &str); 9] = [
     ("nobarrier", Severity::Critical, "what was acknowledged may be lost when power fails"),
 ];
 
+/// Options that a component sets which needs them, and below which folders it mounts: DirectPV keeps each volume to its
+/// size by project quotas of XFS.
+const NEEDED: [(&str, &str); 2] = [("prjquota", "/var/lib/directpv/"), ("prjquota", "/var/lib/direct-csi/")];
+
 pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     let data: Vec<&Mount> = snapshot.devices.mounts.iter().filter(|mount| is_of_data(snapshot, mount)).collect();
     let mut found = Vec::new();
     for (option, severity, what) in OPTIONS {
         let having: Vec<&str> =
-            data.iter().filter(|mount| mount.options.iter().any(|o| o == option)).map(|m| m.path.as_str()).collect();
+            data.iter().filter(|mount| has(snapshot, mount, option)).map(|mount| mount.path.as_str()).collect();
         if !having.is_empty() {
             found.push(finding(
                 AuditCheck::FileSystem,
@@ -54,6 +58,15 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
         ));
     }
     found
+}
+
+/// Whether a mount has an option that nobody needs: what a component mounts is bound into pods with the same.
+fn has(snapshot: &Snapshot, mount: &Mount, option: &str) -> bool {
+    let is_needed = |other: &Mount| {
+        let below = |(needed, folder): &(&str, &str)| *needed == option && other.path.starts_with(folder);
+        other.device == mount.device && NEEDED.iter().any(below)
+    };
+    mount.options.iter().any(|one| one == option) && !snapshot.devices.mounts.iter().any(is_needed)
 }
 
 fn affected(count: usize, all: usize) -> String {
@@ -90,6 +103,13 @@ mod tests {
             reported(&snapshot),
             ["1 of 4 file systems of data is mounted with wsync: each operation on metadata waits for the log"]
         );
+        snapshot.devices.mounts[0].options = vec!["rw".to_owned(), "prjquota".to_owned()];
+        assert!(reported(&snapshot)[0].contains("is mounted with prjquota"));
+        let volume = Mount { path: "/var/lib/directpv/mnt/1".to_owned(), ..snapshot.devices.mounts[0].clone() };
+        snapshot.devices.mounts.push(volume);
+        assert_eq!(reported(&snapshot), [""; 0], "DirectPV needs it, and binds it into pods");
+        snapshot.devices.mounts.pop();
+        snapshot.devices.mounts[0].options.clear();
         snapshot.devices.mounts[0].path = "/".to_owned();
         assert_eq!(reported(&snapshot), [""; 0]);
         let bound =

@@ -1,8 +1,12 @@
-//! PCIe links that run below what their device can: a narrower or older slot, a riser, a link that trained down.
+//! PCIe links that run below what their device can (a narrower or older slot, a riser, a link that trained down), or
+//! below what the ports of a card carry together.
+
+use std::collections::BTreeMap;
 
 use linerate_record::audit::{AuditCheck, AuditFinding};
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::knob::{PcieDevice, Snapshot};
+use linerate_record::machine::{Machine, MachineBond};
 use linerate_record::site::Site;
 
 use super::finding;
@@ -12,25 +16,43 @@ use crate::knobs::facts;
 const PAYLOAD_SHARE: f64 = 0.85;
 
 pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
-    snapshot.devices.pcie.iter().filter_map(|device| below(snapshot, device)).collect()
+    let mut by_card: BTreeMap<&str, Vec<&PcieDevice>> = BTreeMap::new();
+    for device in &snapshot.devices.pcie {
+        // Functions of one device have one link: `0000:3b:00.0` and `0000:3b:00.1`.
+        let card = device.address.rsplit_once('.').map_or(device.address.as_str(), |(card, _)| card);
+        by_card.entry(card).or_default().push(device);
+    }
+    by_card.into_values().filter_map(|functions| of_card(snapshot, &functions)).collect()
 }
 
-fn below(snapshot: &Snapshot, device: &PcieDevice) -> Option<AuditFinding> {
+/// What the link of a card is less than, if anything: what the card can, or what its ports carry together.
+fn of_card(snapshot: &Snapshot, functions: &[&PcieDevice]) -> Option<AuditFinding> {
+    let device = functions.first()?;
     let ((speed, most_speed), (lanes, most_lanes)) = (device.speed_gt_per_s, device.lanes);
-    let known = speed > 0.0 && lanes > 0;
-    if !known || (lanes >= most_lanes && speed >= most_speed - 0.01) {
+    if speed <= 0.0 || lanes == 0 {
         return None;
     }
+    let is_below = lanes < most_lanes || speed < most_speed - 0.01;
     let (now, could) = (bits_per_s(speed, lanes), bits_per_s(most_speed.max(speed), most_lanes.max(lanes)));
-    let port = snapshot.machine.nics.iter().find(|nic| nic.name == device.name);
-    let needs = port.and_then(|nic| nic.speed_bits_per_s).map(|speed| speed as f64);
-    let carries = now * PAYLOAD_SHARE;
+    let (carries, needs) = (now * PAYLOAD_SHARE, needed_bits_per_s(&snapshot.machine, functions));
+    let is_short = needs.is_some_and(|needs| carries < needs);
+    if !is_below && !is_short {
+        return None;
+    }
+    let which = if functions.len() > 1 { "ports together have" } else { "port has" };
     let (severity, matters) = match needs {
-        Some(needs) if carries < needs => {
-            (Severity::Critical, format!("; the port has {}, which does not fit", facts::rate(needs)))
-        }
-        Some(needs) => (Severity::Note, format!("; the port has {}, which fits", facts::rate(needs))),
+        Some(needs) if is_short => (
+            if is_below { Severity::Critical } else { Severity::Warning },
+            format!("; the {which} {}, which does not fit", facts::rate(needs)),
+        ),
+        Some(needs) => (Severity::Note, format!("; the {which} {}, which fits", facts::rate(needs))),
         None => (Severity::Warning, String::new()),
+    };
+    let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+    let remedy = if is_below {
+        "check the slot, the riser and the firmware's link settings; reseat the card"
+    } else {
+        "give each port a card of its own, or take a card with a wider or newer link"
     };
     Some(finding(
         AuditCheck::PcieBelowCapability,
@@ -38,13 +60,35 @@ fn below(snapshot: &Snapshot, device: &PcieDevice) -> Option<AuditFinding> {
         Confidence::Certain,
         format!(
             "the PCIe link of {} has {lanes} lanes at {speed} GT/s of {most_lanes} at {most_speed}: {} of {}",
-            device.name,
+            names.join(" and "),
             facts::rate(now),
             facts::rate(could)
         ),
         format!("{}: about {} carry data{matters}", device.address, facts::rate(carries)),
-        "check the slot, the riser and the firmware's link settings; reseat the card",
+        remedy,
     ))
+}
+
+/// What ports of a card may carry at a time, in bits per second; none where no speed is stated. Of a bond that sends by
+/// one member, the fastest alone.
+fn needed_bits_per_s(machine: &Machine, functions: &[&PcieDevice]) -> Option<f64> {
+    let is_spare = |name: &str, other: &str| {
+        let bonds = machine.nics.iter().filter_map(|nic| nic.bond.as_ref());
+        let one_at_a_time = bonds.filter(|bond| bond.mode == "active-backup");
+        let has = |bond: &MachineBond, name: &str| bond.members.iter().any(|member| member == name);
+        one_at_a_time.into_iter().any(|bond| has(bond, name) && has(bond, other))
+    };
+    let mut ports: Vec<(&str, u64)> = machine
+        .nics
+        .iter()
+        .filter(|nic| functions.iter().any(|function| function.name == nic.name))
+        .filter_map(|nic| Some((nic.name.as_str(), nic.speed_bits_per_s?)))
+        .collect();
+    ports.sort_by_key(|(_, speed)| std::cmp::Reverse(*speed));
+    let counted =
+        ports.iter().enumerate().filter(|(at, (name, _))| !ports[..*at].iter().any(|(other, _)| is_spare(name, other)));
+    let sum: u64 = counted.map(|(_, (_, speed))| speed).sum();
+    (sum > 0).then_some(sum as f64)
 }
 
 /// Bits per second of a link: 8 of 10 bits carry data up to 5 GT/s, 128 of 130 up to 32, and 242 of 256 bytes of a flit
@@ -90,6 +134,36 @@ mod tests {
             let found = with(speed, lanes, name);
             assert_eq!(found.len(), 1, "{name} {speed:?}");
             assert_eq!(found[0].severity, severity, "{}", found[0].evidence);
+        }
+    }
+
+    #[test]
+    fn ports_of_one_card_share_its_link() {
+        let found = |lanes: (u32, u32), mode: &str| {
+            let mut snapshot = machine();
+            for (function, name) in [("0000:3b:00.0", "ens1f0"), ("0000:3b:00.1", "ens1f1")] {
+                snapshot.devices.pcie.push(PcieDevice {
+                    address: function.to_owned(),
+                    name: name.to_owned(),
+                    speed_gt_per_s: (8.0, 8.0),
+                    lanes,
+                    numa_node: Some(0),
+                });
+            }
+            snapshot.machine.nics.iter_mut().filter_map(|nic| nic.bond.as_mut()).for_each(|b| b.mode = mode.to_owned());
+            check(&snapshot, &site())
+        };
+        // 4 lanes carry 26.8 Gb/s: one port of 25 Gb/s fits, and two do not.
+        for (lanes, mode, severity) in [
+            ((4, 8), "802.3ad", Some(Severity::Critical)),
+            ((4, 4), "802.3ad", Some(Severity::Warning)),
+            ((4, 8), "active-backup", Some(Severity::Note)),
+            ((4, 4), "active-backup", None),
+            ((8, 8), "802.3ad", None),
+        ] {
+            let all = found(lanes, mode);
+            assert_eq!(all.first().map(|one| one.severity), severity, "{lanes:?} {mode}: {all:?}");
+            assert!(all.len() < 2 && all.iter().all(|one| one.claim.contains("ens1f0 and ens1f1")), "{all:?}");
         }
     }
 

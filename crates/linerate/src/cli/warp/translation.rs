@@ -2,9 +2,9 @@
 
 use clap::{Command, CommandFactory as _, Parser as _};
 use linerate_record::shell;
-use linerate_record::units::Bytes;
+use linerate_record::units::{Bytes, sizes_of_warp};
 
-use super::{operation, warp_flag_named};
+use super::{SIZE_FLAGS, operation, warp_flag_named};
 use crate::cli::clap_error_text::clap_error_text;
 use crate::cli::definition::Cli;
 
@@ -56,16 +56,16 @@ const HOST_VARIABLE: &str = "WARP_HOST";
 const WARP_BUCKET: &str = "warp-benchmark-bucket";
 
 /// What it does unless told otherwise (the same, and the file of each benchmark): requests in flight, time, and for
-/// each operation how many objects it writes beforehand and of which size. Its 1KB is 1 KiB.
+/// each operation how many objects it writes beforehand and of which size.
 const WARP_CONCURRENT: &str = "20";
 const WARP_DURATION: &str = "5m";
 const WARP_OBJECTS: [(&str, Option<&str>, &str); 6] = [
     ("get", Some("2500"), WARP_SIZE),
     ("put", None, WARP_SIZE),
     ("mixed", Some("2500"), WARP_SIZE),
-    ("stat", Some("10000"), "1KiB"),
-    ("list", Some("10000"), "1KiB"),
-    ("delete", Some("25000"), "1KiB"),
+    ("stat", Some("10000"), "1KB"),
+    ("list", Some("10000"), "1KB"),
+    ("delete", Some("25000"), "1KB"),
 ];
 
 /// Parts of an object of `multipart-put`, and how many of them it has in flight for each of `--concurrent`.
@@ -218,6 +218,8 @@ fn read(words: &[String], bench: &Command) -> TypedLine {
         if name == "rps-limit" && value == "0" || is_switch && FALSE_WORDS.contains(&value.as_str()) {
             continue;
         }
+        let is_size = is_warps && SIZE_FLAGS.contains(&name);
+        let value = if is_size { sizes_of_warp(&value) } else { value };
         all.push(TypedWord { name: Some(name.to_owned()), value });
     }
     TypedLine { op, is_warps, all }
@@ -501,11 +503,13 @@ mod tests {
         ("warp get --host h:1", "get --host h:1 --obj.size 10MiB OBJECTS TIME", None),
         ("warp mixed --host h:1", "mixed --host h:1 --obj.size 10MiB OBJECTS TIME", None),
         ("warp put --host h:1,h:2", "put --host h:1,h:2 --obj.size 10MiB TIME --host-select weighed", None),
-        ("warp stat --objects 7", "stat --objects 7 --obj.size 1KiB TIME", None),
-        ("warp list --host h:1", "list --host h:1 --obj.size 1KiB --objects 10000 TIME", None),
+        ("warp stat --objects 7", "stat --objects 7 --obj.size 1KB TIME", None),
+        ("warp put --obj.size=120M", "put --obj.size 120MB TIME", None),
+        ("get --obj.size 64Ki,1m", "get --obj.size random:64KiB-1MB OBJECTS TIME", Some("--obj.size: warp draws")),
+        ("warp list --host h:1", "list --host h:1 --obj.size 1KB --objects 10000 TIME", None),
         (
             "warp delete --host h:1",
-            "delete --host h:1 --obj.size 1KiB --objects 25000 TIME",
+            "delete --host h:1 --obj.size 1KB --objects 25000 TIME",
             Some("--batch: warp deletes"),
         ),
         ("get h:1 --list-existing", "get --list-existing TIME", Some("a word that stands alone, and goes unquoted")),

@@ -315,7 +315,7 @@ impl<'a> PreparedRun<'a> {
             }
         }
         // Some keep versions, or lock what is written, from the birth of a bucket on.
-        let bucket = Bucket::connect_heeding(&self.session, 0, &stop_on).map_err(Failure::from);
+        let bucket = self.bucket_everywhere(&stop_on).map_err(Failure::from);
         match bucket.and_then(|mut bucket| versioned_bucket::check_versioning(self, &mut bucket)) {
             Ok(keeping) => self.keeping = keeping,
             Err(failure) => {
@@ -326,6 +326,18 @@ impl<'a> PreparedRun<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Waits until every host has the bucket that was made, and connects to the first. A host that has it late is told,
+    /// and no other is waited for: what the load meets there counts.
+    fn bucket_everywhere(&self, stop_on: &CancelToken) -> Result<Bucket<'_>, BucketError> {
+        for (place, host) in self.session.hosts.iter().enumerate() {
+            if !Bucket::connect_heeding(&self.session, place, stop_on)?.appears()? {
+                print_error(&format!("warning: {} does not have the bucket yet that was made", host.authority));
+                break;
+            }
+        }
+        Bucket::connect_heeding(&self.session, 0, stop_on)
     }
 
     /// Removes the bucket where the run made it and left nothing in it: what became of it. Nothing where it is to stay,

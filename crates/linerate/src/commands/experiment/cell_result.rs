@@ -9,6 +9,7 @@ use linerate_experiment::error;
 use linerate_experiment::outcome::{secondary, throughput};
 use linerate_record::experiment::CellOutcome;
 use linerate_record::fingerprint as keys;
+use linerate_record::run::TargetKind;
 use linerate_record::run::{Interval, PointLine, Purpose};
 
 use crate::files::{run_folder, run_view};
@@ -35,14 +36,19 @@ pub(super) fn read_result(path: &Path, moves_bytes: bool) -> Result<CellOutcome,
     Ok(outcome)
 }
 
-/// What the load knows of who answered it.
+/// What the load knows of who answered it. The port of a server that bench starts is drawn anew each time, and says
+/// nothing.
 fn server_identity(view: &View) -> BTreeMap<String, String> {
     let target = &view.run.target;
     let tls = target.tls.as_ref().map(|tls| format!("{} {}", tls.version, tls.cipher));
+    let is_started = !target.kind.is(&TargetKind::S3);
+    let without_port = |host: &String| host.rsplit_once(':').map_or(host.as_str(), |(address, _)| address).to_owned();
+    let hosts: Vec<String> =
+        if is_started { target.hosts.iter().map(without_port).collect() } else { target.hosts.clone() };
     let found = [
         (keys::TARGET_SERVER, target.server.clone()),
         (keys::TARGET_TLS, tls),
-        (keys::TARGET_HOSTS, Some(target.hosts.join(" "))),
+        (keys::TARGET_HOSTS, Some(hosts.join(" "))),
     ];
     found.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }

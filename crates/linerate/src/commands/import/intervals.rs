@@ -30,6 +30,8 @@ pub(super) struct ImportLayout {
     /// Begin of what is measured, since the first request.
     pub(super) from_ms: u64,
     pub(super) measured: u64,
+    /// When the measured time ends, since the first request.
+    pub(super) last_ms: u64,
     /// When the last request ended.
     pub(super) end_ms: u64,
     pub(super) zero_unix_ms: u64,
@@ -69,6 +71,7 @@ impl ImportLayout {
             interval_ms,
             from_ms,
             measured: span_ms / interval_ms,
+            last_ms: since_ms(part.measured_ns.1),
             end_ms,
             zero_unix_ms,
             bytes_max: (end_ms / interval_ms + 2) * rows * ROW_BYTES_MAX,

@@ -1,46 +1,25 @@
 //! warp's records: one request a line, separated by tabs, compressed with zstd. Read as a stream, twice: once to learn
 //! what is there, once for the figures.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read, Seek as _, SeekFrom};
+use std::io::{BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
-use std::rc::Rc;
 
 use jiff::Timestamp;
 use linerate_analysis::imported_record::{ThreadSpan, Threads};
 use linerate_load::hosts::HOSTS_MAX;
 
 use super::refused;
+use super::tab_records::TabRecords;
+use super::zstd_frames::{ZstdFrames, is_frame};
 use crate::files::limited_read;
 use crate::terminal::failure::Failure;
-
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Most threads, hosts and operations that are told apart: what memory depends on.
 const DISTINCT_MAX: usize = 100_000;
 
-/// Longest record, and longest name of a thread, a host or an operation in it.
-const RECORD_BYTES_MAX: usize = 1 << 20;
+/// Longest name of a thread, a host or an operation.
 const NAME_BYTES_MAX: usize = 512;
-
-/// A reader that gives no more than it is allowed for one record.
-struct LimitedRecords {
-    input: Box<dyn Read>,
-    bytes: Rc<Cell<usize>>,
-}
-
-impl Read for LimitedRecords {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let most = buffer.len().min(self.bytes.get());
-        if most == 0 && !buffer.is_empty() {
-            return Err(std::io::Error::other("a record is longer than 1 MiB: it is not warp's"));
-        }
-        let n = self.input.read(&mut buffer[..most])?;
-        self.bytes.set(self.bytes.get() - n);
-        Ok(n)
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WarpRequest<'a> {
@@ -85,6 +64,10 @@ pub(super) struct WarpFlags(Vec<String>);
 impl WarpFlags {
     pub(super) fn get(&self, flag: &str) -> Option<&str> {
         self.0.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('=')).map(str::trim)
+    }
+
+    pub(super) fn is_set(&self, flag: &str) -> bool {
+        self.get(flag) == Some("true")
     }
 
     pub(super) const fn is_known(&self) -> bool {
@@ -166,26 +149,23 @@ fn lines(path: &Path, mut take: impl FnMut(&WarpRequest<'_>) -> Result<(), ReadS
     let read = file.read(&mut magic).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
     let file = BufReader::with_capacity(1 << 18, file);
-    let input: Box<dyn Read> = if magic[..read] == ZSTD {
-        Box::new(ruzstd::decoding::StreamingDecoder::new(file).map_err(|e| refused(path, &format!("no zstd: {e}")))?)
+    let input: Box<dyn BufRead> = if is_frame(&magic[..read]) {
+        let frames = ZstdFrames::new(file).map_err(|error| refused(path, &format!("no zstd: {error}")))?;
+        Box::new(BufReader::with_capacity(1 << 16, frames))
     } else {
         Box::new(file)
     };
     let (mut comment, mut columns) = (String::new(), None::<ColumnIndexes>);
-    let allowance = Rc::new(Cell::new(RECORD_BYTES_MAX));
-    let input = LimitedRecords { input, bytes: Rc::clone(&allowance) };
-    let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').has_headers(false).flexible(true).from_reader(input);
-    let mut record = csv::StringRecord::new();
+    let mut record = TabRecords::new(input);
     loop {
-        let at = reader.position().line();
+        let at = record.next_line();
         let reported = |why: &str| Failure::Usage(format!("{}:{at}: {why}", path.display()));
-        allowance.set(RECORD_BYTES_MAX);
-        match reader.read_record(&mut record) {
+        match record.read(columns.as_ref().and_then(|columns| columns.file)) {
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => return Err(reported(&format!("not readable, or cut off: {error}"))),
         }
-        let first = record.get(0).unwrap_or_default();
+        let first = record.field(0).unwrap_or_default();
         if let Some(text) = first.strip_prefix("# ") {
             text.clone_into(&mut comment);
             continue;
@@ -219,12 +199,14 @@ struct ColumnIndexes {
     // Of newer versions of warp alone.
     host: Option<usize>,
     client: Option<usize>,
+    /// The one that warp writes as it is: a quote in it is a part of a key.
+    file: Option<usize>,
 }
 
 impl ColumnIndexes {
-    fn read(names: &csv::StringRecord) -> Result<Self, String> {
-        let find = |name: &str| names.iter().position(|n| n == name);
-        if names.get(0).is_some_and(|first| first.starts_with('{')) {
+    fn read(names: &TabRecords<impl BufRead>) -> Result<Self, String> {
+        let find = |name: &str| (0..names.len()).find(|at| names.field(*at) == Some(name));
+        if names.field(0).is_some_and(|first| first.starts_with('{')) {
             return Err("aggregated figures of warp, whose percentiles cannot be merged: measure with warp's --full, \
                         which writes .csv.zst"
                 .to_owned());
@@ -243,11 +225,12 @@ impl ColumnIndexes {
             objects: must("n_objects")?,
             host: find("endpoint"),
             client: find("client_id"),
+            file: find("file"),
         })
     }
 
-    fn request<'a>(&self, record: &'a csv::StringRecord) -> Result<WarpRequest<'a>, String> {
-        let field = |at: usize| record.get(at).ok_or_else(|| format!("{} fields, too few", record.len()));
+    fn request<'a>(&self, record: &'a TabRecords<impl BufRead>) -> Result<WarpRequest<'a>, String> {
+        let field = |at: usize| record.field(at).ok_or_else(|| format!("{} fields, too few", record.len()));
         let number = |at: usize, what: &str| {
             let text = field(at)?;
             text.parse::<u64>().map_err(|_| format!("{what} {text:?} is not a whole number"))
