@@ -5,6 +5,7 @@ mod bounds;
 pub(crate) mod client_growth;
 pub(crate) mod comparison;
 pub(crate) mod experiment;
+pub(crate) mod gist;
 pub(crate) mod hypotheses;
 pub(crate) mod members;
 pub(crate) mod net;
@@ -24,7 +25,7 @@ use linerate_record::run::{MaybeKnown, PointSizes, StopReason, Target, TargetKin
 pub(crate) use linerate_record::units::grouped;
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
-pub(crate) use bounds::{best_at, bounds, outcome, revised, share_over, sustained};
+pub(crate) use bounds::{best_at, bounds, outcome, share_over, sustained};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";

@@ -217,7 +217,7 @@ fn print_result(output: &Output, setup: &PreparedRun, interrupted: bool) -> Resu
     let printed = if output.json {
         printing::print(&linerate_report::json(&view))
     } else if !output.quiet {
-        printing::print(&linerate_report::terminal::render(&view, printing::text_style()))
+        printing::print(&linerate_report::terminal::render(&view, output.why, printing::text_style()))
     } else {
         Ok(())
     };
@@ -225,6 +225,9 @@ fn print_result(output: &Output, setup: &PreparedRun, interrupted: bool) -> Resu
     printed?;
     if !output.json && !output.quiet {
         printing::print(&linerate_report::terminal::page_written(&html))?;
+        if !output.why {
+            printing::print(&linerate_report::terminal::more_with_why(&setup.folder))?;
+        }
     }
     outcome(&view, setup, interrupted).map_or(Ok(ExitCode::SUCCESS), Err)
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     folder.points.push(&PointLine::End(end))?;
     let view = run_view::read_view(&path)?;
     let html = run_view::write_html(&path, &view)?;
-    printing::print(&linerate_report::terminal::render(&view, printing::text_style()))?;
+    printing::print(&linerate_report::terminal::render(&view, false, printing::text_style()))?;
     printing::print(&linerate_report::terminal::page_written(&html))?;
     Ok(ExitCode::SUCCESS)
 }

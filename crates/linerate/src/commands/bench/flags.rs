@@ -275,6 +275,10 @@ pub(crate) struct Output {
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show every visit of a search, and the readings and remedies behind each sentence. The HTML page and
+    /// `linerate report RUN --why` have them anyway.
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) why: bool,
     /// Title of the run, shown at the top of its report.
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
