@@ -183,6 +183,20 @@ pub(crate) const fn ended(ended: Option<StopReason>) -> &'static str {
     }
 }
 
+/// What is said of a ceiling below what was measured: something held its measurement back.
+pub(crate) fn failed_ceiling(series: &Series, ceiling: &ClientCeiling) -> String {
+    let of_unit = |mean: f64| match series.measure {
+        Measure::Bytes => bytes_per_s_iec(mean),
+        Measure::Requests => format!("{} req/s", count(mean)),
+    };
+    let best = series.summary.best.map_or(0.0, |best| best.throughput.mean);
+    format!(
+        "the ceiling of the client could not be measured: {} is below the {} measured",
+        of_unit(ceiling.point.throughput(series.measure).mean),
+        of_unit(best)
+    )
+}
+
 /// `knee at 35 (31–40)`: the least concurrency that gives nearly the best, and those that may be it.
 pub(crate) fn knee(knee: &Knee) -> String {
     match knee.outcome {

@@ -38,7 +38,9 @@ const SERIES_ROWS_LEAST: usize = 3;
 /// behind each sentence, why points ended, and how far intervals reach.
 #[must_use]
 pub fn render(view: &View, why: bool, look: TextStyle) -> String {
-    let mut text = header(view, look);
+    let spoilt = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed && f.severity == Severity::Critical);
+    let spoilt = spoilt.map_or_else(String::new, |found| hanging_in(Colour::Red, " ▸", 3, &found.claim, look));
+    let mut text = spoilt + &header(view, look);
     for growth in &view.growth {
         text.push('\n');
         text.push_str(&growth_table(growth, look));
@@ -188,6 +190,10 @@ fn verdict(view: &View, series: &Series, (why, is_new): (bool, bool), look: Text
 }
 
 fn client_ceiling_line(series: &Series, ceiling: &ClientCeiling, verify: bool, look: TextStyle) -> String {
+    let ceiling_share = series.summary.best.and_then(|best| best.client_ceiling_share);
+    if ceiling_share.is_some_and(|share| share > 1.0) {
+        return hanging("   client ceiling", 18, &phrases::failed_ceiling(series, ceiling), look);
+    }
     let reported = format!(
         "linerate alone drives {} against the null target, {} in flight{}{}",
         phrases::throughput(&ceiling.point, series.measure),

@@ -80,13 +80,11 @@ fn card(series: &Series, ceiling: Option<&ClientCeiling>, requested: &LoadReques
     let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series, point, best, exact));
     if let Some(ceiling) = ceiling {
         let share = best.client_ceiling_share.unwrap_or(0.0);
-        html.push_str(&client_ceiling_line(
-            series.measure,
-            share,
-            ceiling,
-            phrases::ceiling_note(requested.verify),
-            exact,
-        ));
+        html.push_str(&if share > 1.0 {
+            format!("<p class=\"at\">{}</p>\n", escaped(&phrases::failed_ceiling(series, ceiling)))
+        } else {
+            client_ceiling_line(series.measure, share, ceiling, phrases::ceiling_note(requested.verify), exact)
+        });
     }
     if let Some(knee) = &series.knee {
         html.push_str(&knee_line(knee));
