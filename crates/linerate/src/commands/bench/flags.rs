@@ -54,6 +54,7 @@ Exit codes:
        run's objects
   4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
   5    a bound of --slo or --abort-if was missed, or not shown to be met
+  8    disturbed by other load: this machine's other programs, or its hypervisor, left points without an answer
   130  interrupted; the run folder has all measurements so far";
 
 #[derive(Args, Debug)]
