@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::iter;
 
-use linerate_analysis::knee::Knee;
 use linerate_analysis::view::{BoundFigures, ClientFigures, Measure, OpFigures, Point, Series};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns, percent};
 
@@ -203,8 +202,10 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
     let all = rows.len();
     let rows = if why { rows } else { most.map_or(rows.clone(), |most| chosen(series, &rows, most)) };
     let labels = iter::once(label.as_str()).chain(iter::repeat(""));
-    for (label, (point, visits)) in labels.zip(&rows) {
-        text.push_str(&row(series, label, (point, *visits), look));
+    for (at, (label, (point, visits))) in labels.zip(&rows).enumerate() {
+        let is_last = rows[at + 1..].iter().all(|(later, _)| later.concurrency != point.concurrency);
+        let marker = if is_last { knee_marker(series, point) } else { String::new() };
+        text.push_str(&row(series, label, (point, *visits), &marker, look));
         text.push_str(&op_lines(point, series.measure, look));
         if why || most.is_none() || series.summary.best.is_some_and(|best| best.point == point.point) {
             text.push_str(&client_lines(series, point, look));
@@ -223,12 +224,12 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
 }
 
 /// A row with what failed in it, and the knee: behind the figures where there is room, else below them.
-fn row(series: &Series, label: &str, (point, visits): (&Point, usize), look: TextStyle) -> String {
+fn row(series: &Series, label: &str, (point, visits): (&Point, usize), marker: &str, look: TextStyle) -> String {
     let row = figures(label, point, visits, series.measure);
-    let (row, errors, marker) = (row.trim_end(), errors(point), knee_marker(series, point));
+    let (row, errors) = (row.trim_end(), errors(point));
     let mut text = row.to_owned();
     let mut columns = row.lines().last().map_or(0, width);
-    for (ink, note) in [(Colour::Red, &errors), (Colour::Yellow, &marker)] {
+    for (ink, note) in [(Colour::Red, errors.as_str()), (Colour::Yellow, marker)] {
         columns += width(note);
         if columns <= look.width {
             text.push_str(&paint(ink, note, look));
@@ -286,11 +287,10 @@ fn chosen<'a>(series: &Series, rows: &[(&'a Point, usize)], most: usize) -> Vec<
     places.into_iter().map(|place| rows[place]).collect()
 }
 
-/// The knee beside the last row of its concurrency.
+/// The knee, beside the last row of its concurrency.
 fn knee_marker(series: &Series, point: &Point) -> String {
-    let last = |knee: &Knee| series.points.iter().rev().find(|p| p.concurrency == knee.concurrency);
     match &series.knee {
-        Some(knee) if last(knee).is_some_and(|p| p.point == point.point) => format!("   ← {}", phrases::knee(knee)),
+        Some(knee) if knee.concurrency == point.concurrency => format!("   ← {}", phrases::knee(knee)),
         _ => String::new(),
     }
 }
