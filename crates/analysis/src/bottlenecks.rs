@@ -35,6 +35,10 @@ const CAP_LEVELS_OFF: f64 = SHARE;
 /// Share of the null target's throughput from which linerate itself is taken to be the limit.
 pub(crate) const CEILING_NEAR: f64 = 0.90;
 
+/// Share of its time below which an event-loop thread is no bottleneck: of two that share a processor with the null
+/// target and the kernel's work for both, each has a quarter.
+const CLIENT_IDLE: f64 = 0.25;
+
 /// Mean share of this machine's processors in use during the measured part of a point; `None` without a reading in it.
 #[must_use]
 pub fn machine_busy(samples: &[MachineSample], intervals: &[&Interval]) -> Option<f64> {
@@ -94,7 +98,7 @@ pub fn find(
 /// it.
 fn was_lost(visit: &Point, intervals: &[&Interval], records: &Records) -> bool {
     let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| i.point == visit.point && !i.warmup).collect();
-    lost_ms(visit, &measured, &records.readings) + wrong_ms(visit, &measured) > 0
+    lost_ms(visit, &measured, records) + wrong_ms(visit, &measured) > 0
 }
 
 /// Whether the best of a series is what `--max-rate` lets through: its knee would be the cap's.
@@ -165,12 +169,19 @@ fn client(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, recor
             remedy: MORE_CLIENT.into(),
         });
     }
-    near.filter(|&n| n >= CEILING_NEAR).map(|n| SeriesLimit {
+    near.filter(|&n| is_ceiling_reached(n, best.client_busy)).map(|n| SeriesLimit {
         bound: Bottleneck::Client,
         claim: "linerate itself is the bottleneck: the null target was no faster".into(),
         evidence: format!("{:.0} % of what linerate drove against the null target on this machine", n * 100.0),
         remedy: MORE_CLIENT.into(),
     })
+}
+
+/// Whether what was driven, as a share of the ceiling, shows that a client could drive no more. A ceiling below what
+/// was measured is none: something held the measurement of it back. A client whose threads had nearly all their time
+/// left waited, whatever the null target gave.
+pub(crate) fn is_ceiling_reached(share: f64, client_busy: Option<f64>) -> bool {
+    (CEILING_NEAR..=1.0).contains(&share) && client_busy.is_none_or(|busy| busy >= CLIENT_IDLE)
 }
 
 fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) -> Option<SeriesLimit> {
@@ -225,7 +236,12 @@ fn machine(best: &Point, is_of_clients: bool, others: &OtherLoad, records: &Reco
 fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, records: &Records) -> SeriesLimit {
     let headroom = ceiling.map_or_else(String::new, |c| {
         let times = c.point.throughput(measure).mean / best.throughput(measure).mean;
-        format!("; against the null target linerate drove {times:.1} × as much")
+        match times {
+            ..1.0 => {
+                "; the ceiling of the client could not be measured: it came out below what was measured".to_owned()
+            }
+            _ => format!("; against the null target linerate drove {times:.1} × as much"),
+        }
     });
     let threads =
         format!("linerate's threads were busy {:.0} % of the time", best.client_busy.unwrap_or_default() * 100.0);
@@ -272,6 +288,22 @@ mod tests {
             (&[], None),
         ] {
             assert_eq!(client_busy(intervals), expected, "{intervals:?}");
+        }
+    }
+
+    #[test]
+    fn a_ceiling_below_what_was_measured_and_an_idle_client_bind_nothing() {
+        let cases = [
+            (0.95, Some(0.6), true),
+            (0.95, None, true),
+            (1.0, Some(0.3), true),
+            (1.2, Some(0.6), false),
+            (1.2, None, false),
+            (0.95, Some(0.003), false),
+            (0.8, Some(0.6), false),
+        ];
+        for (share, busy, expected) in cases {
+            assert_eq!(is_ceiling_reached(share, busy), expected, "{share} {busy:?}");
         }
     }
 }

@@ -191,6 +191,11 @@ impl OtherLoad {
         (self.much_foreign().is_some() && is_short) || self.client_cut >= MUCH_CUT || self.slowed > 0
     }
 
+    /// Whether linerate or a target on this machine may have got so little of it that silence tells of no target.
+    pub(crate) fn explains_silence(&self) -> bool {
+        self.is_severe() || self.stolen >= MUCH_STOLEN && self.is_full()
+    }
+
     /// Whether nothing but heat disturbed a point.
     fn is_hot_alone(&self) -> bool {
         self.slowed > 0 && !OtherLoad { slowed: 0, ..self.clone() }.is_severe()

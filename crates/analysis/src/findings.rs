@@ -117,6 +117,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
     }
     all.extend(ended_early::without_figures(run));
     all.extend(OF_RUN.iter().filter_map(|check| check(run)));
+    all.iter_mut().for_each(|found| disturbed::spoilt(run, found));
     sort(&mut all);
     all
 }
@@ -134,6 +135,12 @@ pub fn requests_failed(view: &View) -> Option<&Finding> {
     let severe =
         |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | TooShort | WrongBody);
     view.findings.iter().find(|f| f.severity == Severity::Critical && severe(f))
+}
+
+/// Whether other load on this machine left points without an answer: their figures say nothing of the target.
+#[must_use]
+pub fn spoilt_by_others(view: &View) -> Option<&Finding> {
+    view.findings.iter().find(|f| f.severity == Severity::Critical && f.kind == FindingKind::Disturbed)
 }
 
 /// What says that something of the run is known to be left at the target, or could not be looked for, though it was to

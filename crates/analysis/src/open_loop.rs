@@ -236,15 +236,6 @@ fn tell(points: Vec<&mut Point>, visits: &[RateVisit], limits: &RateSearchLimits
     }
 }
 
-/// A point of a search as its visits so far have it, by the rule of the finished search; the search may yet come to
-/// say less of it, and says more of it only by more points of its rate.
-#[must_use]
-pub fn so_far(point: &Point, search: &slo::RateSearch) -> Point {
-    let mut point = point.clone();
-    tell(vec![&mut point], search.visits(), search.limits());
-    point
-}
-
 /// By what factor a point should be longer to show that a bound holds, if requests stay as slow as they were; `None`
 /// where their share is so near to what is allowed that no usual time would.
 fn longer(bound: &BoundFigures) -> Option<f64> {

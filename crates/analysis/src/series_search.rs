@@ -5,7 +5,7 @@ use linerate_record::run::{LoadRequest, StopReason};
 
 use crate::knee::{self, KneeProbe, KneeSearch, KneeStep, KneeVisit};
 use crate::open_loop;
-use crate::slo::{BoundVerdict, RateProbe, RateSearch, RateSearchStep};
+use crate::slo::{RateProbe, RateSearch, RateSearchStep};
 use crate::view::{Measure, Point, Series};
 
 /// Points of full length that the search for the knee of one series may take: `--concurrent` and the documents say
@@ -134,24 +134,6 @@ impl SeriesSearch {
         };
         // Where nothing succeeds for ten seconds, neither more concurrency nor another rate is a remedy.
         self.over |= !is_known || ended == StopReason::NoSuccess;
-    }
-
-    /// Rates of a search whose rows the last point puts out of date, and what is shown of them by now.
-    #[must_use]
-    pub fn revised(&self) -> Vec<(f64, BoundVerdict)> {
-        match &self.levels {
-            SearchLevels::Rate(search, _) => search.revised(),
-            SearchLevels::Given(_) | SearchLevels::Knee(..) => Vec::new(),
-        }
-    }
-
-    /// A point that was observed, as all points of its series so far have it.
-    #[must_use]
-    pub fn so_far(&self, point: &Point) -> Point {
-        match &self.levels {
-            SearchLevels::Rate(search, _) => open_loop::so_far(point, search),
-            SearchLevels::Given(_) | SearchLevels::Knee(..) => point.clone(),
-        }
     }
 }
 

@@ -217,17 +217,6 @@ impl RateSearch {
         &self.limits
     }
 
-    /// Rates, without that of the last visit, of which this visit changes what is shown: how slow requests come
-    /// together is judged by the visits of all rates.
-    #[must_use]
-    pub fn revised(&self) -> Vec<(f64, BoundVerdict)> {
-        let Some((last, before)) = self.visits.split_last() else { return Vec::new() };
-        let before = levels(before, &self.limits.shares_over);
-        let is_new = |level: &Level| before.iter().any(|b| b.rate == level.rate && b.verdict != level.verdict);
-        let now = levels(&self.visits, &self.limits.shares_over).into_iter();
-        now.filter(|level| level.rate != last.rate_per_s && is_new(level)).map(|l| (l.rate, l.verdict)).collect()
-    }
-
     /// Tells of a point that was measured.
     pub fn observe(&mut self, measured: RateVisit) {
         self.visits.push(measured);

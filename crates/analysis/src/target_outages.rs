@@ -7,8 +7,9 @@
 //! a pause and gets it. Time in which linerate itself did not run, or asked for nothing, tells of no target.
 
 use linerate_record::histogram;
-use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, is_answer};
+use linerate_record::run::{Interval, PointLine, is_answer};
+
+use crate::records::Records;
 
 use crate::standstills::{ReadingGaps, Standstill};
 use crate::view::Point;
@@ -20,9 +21,25 @@ pub(crate) const HUNG_MIN_MS: u64 = 1_000;
 /// one in which the only request that ended failed is none.
 const LOST_MIN_MS: u64 = 200;
 
-/// For how long the target was lost, in the measured intervals of a point; `readings` are those of the run.
-pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval], readings: &[Reading]) -> u64 {
-    let stood = ReadingGaps::between(readings).standstills();
+/// Whether no request of a point ended in its time, and one that was in flight at its end was answered after it: the
+/// target is slower than the point is long, and not lost. Where connections failed, slots may have had no request.
+pub(crate) fn is_answered_late(point: &Point, of_point: &[&Interval], records: &Records) -> bool {
+    let end = records.points.iter().find_map(|line| match line {
+        PointLine::End(end) if end.point == point.point => Some(end),
+        _ => None,
+    });
+    let Some((end, rows)) = end.and_then(|end| Some((end, end.in_flight.as_ref()?))) else { return false };
+    let unanswered: u64 = rows.iter().map(|row| row.failed + row.open).sum();
+    let is_known = point.open.is_none() && end.lost.is_empty() && !of_point.iter().any(|i| failed(i));
+    is_known && !point.has_ended_requests() && unanswered < u64::from(point.concurrency)
+}
+
+/// For how long the target was lost, in the measured intervals of a point.
+pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval], records: &Records) -> u64 {
+    if is_answered_late(point, of_point, records) {
+        return 0;
+    }
+    let stood = ReadingGaps::between(&records.readings).standstills();
     // Where wrong answers are all there is, no request tells how long an answer takes.
     let only_wrong = point.requests == 0 && of_point.iter().any(|i| answers_wrongly(i) > 0);
     let mut lost_ms = 0;
@@ -112,11 +129,11 @@ fn late_ms(stretch: &[&Interval], of_point: &[&Interval]) -> u64 {
 mod tests {
     use linerate_record::finding::{Finding, FindingKind};
     use linerate_record::histogram;
-    use linerate_record::reading::Reading;
-    use linerate_record::run::{Interval, OpenInterval, PointLine};
+    use linerate_record::reading::{ProcessorSample, Reading};
+    use linerate_record::run::{InFlightRow, Interval, Op, OpenInterval, PointLine};
 
     use crate::build::build;
-    use crate::build::tests::records;
+    use crate::build::tests::{readings, records};
     use crate::records::Records;
 
     fn is_lost(findings: &[Finding]) -> bool {
@@ -241,5 +258,53 @@ mod tests {
         assert!(!open_loop_is_lost(late, &[]), "it started late what was due meanwhile");
         assert!(!open_loop_is_lost(in_flight, &[0, 1, 6, 7]), "readings show that it did not run");
         assert!(open_loop_is_lost(in_flight, &[0, 1, 2, 3, 4, 5]), "readings show that it ran");
+    }
+
+    /// A run whose second point has nothing to show for its whole second; `left` of its two requests in flight were not
+    /// answered after it.
+    fn silent_second_point(left: u64) -> Records {
+        let mut records = records(&[1, 2], |_| 5);
+        records.intervals.iter_mut().filter(|i| i.point == 1).for_each(|i| i.rows.clear());
+        for line in &mut records.points {
+            if let PointLine::End(end) = line {
+                let open = InFlightRow { open: left, ..InFlightRow::none(0, Op::List) };
+                end.in_flight = Some(vec![open]);
+            }
+        }
+        records
+    }
+
+    #[test]
+    fn a_target_that_answers_after_its_point_is_slower_than_it_and_not_lost() {
+        for (left, expected) in [(2, FindingKind::TargetLost), (1, FindingKind::TooShort), (0, FindingKind::TooShort)] {
+            let view = build(&silent_second_point(left)).unwrap();
+            let found = crate::findings::requests_failed(&view).unwrap();
+            assert_eq!((found.kind, &found.points[..]), (expected, &[1][..]), "{left}: {found:?}");
+        }
+        // Where nothing ever answered, silence is all there is to say.
+        let mut records = silent_second_point(2);
+        records.intervals.iter_mut().for_each(|i| i.rows.clear());
+        let view = build(&records).unwrap();
+        let claims: Vec<&str> = view.findings.iter().map(|found| found.claim.as_str()).collect();
+        assert!(claims.iter().any(|claim| claim.starts_with("no request was answered in 1000 ms")), "{claims:?}");
+        assert!(claims.iter().all(|claim| !claim.contains("was lost")), "{claims:?}");
+    }
+
+    #[test]
+    fn silence_while_other_programs_have_the_machine_is_a_disturbance_and_no_lost_target() {
+        let mut records = silent_second_point(2);
+        records.readings = readings(1.0, 0);
+        let cpus = u64::from(records.manifest.machine().cpus);
+        for reading in &mut records.readings {
+            let used_ms = 100 * cpus;
+            let own_ms = Some(used_ms / 20);
+            let look =
+                ProcessorSample { over_ms: 100, used_ms, own_ms, foreign_ms: used_ms * 19 / 20, ..Default::default() };
+            reading.look = Some(look);
+        }
+        let view = build(&records).unwrap();
+        assert!(crate::findings::requests_failed(&view).is_none(), "{:?}", view.findings);
+        let found = crate::findings::spoilt_by_others(&view).unwrap();
+        assert!(found.claim.starts_with("disturbed by other load: ") && found.points == [1], "{found:?}");
     }
 }

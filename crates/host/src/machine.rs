@@ -100,11 +100,11 @@ fn nic(root: &Root, name: String, pass: &mut ReadPass) -> Option<MachineNic> {
         return None;
     }
     let device = optional(root, &format!("{folder}/device/uevent"), pass, |text| Some(text.to_owned()));
-    let lowers = names(root, &folder).into_iter().filter_map(|entry| Some(entry.strip_prefix("lower_")?.to_owned()));
+    let speed = optional(root, &format!("{folder}/speed"), pass, parse_speed);
     Some(MachineNic {
-        over: lowers.collect(),
+        over: lowers(root, &name),
         bond: bond(root, &folder, pass),
-        speed_bits_per_s: optional(root, &format!("{folder}/speed"), pass, parse_speed),
+        speed_bits_per_s: speed.filter(|_| has_hardware(root, &name)),
         mtu_bytes: read_as(root, &format!("{folder}/mtu"), pass, parse_mtu),
         driver: device.as_deref().and_then(parse_driver),
         numa_node: optional(root, &format!("{folder}/device/numa_node"), pass, |text| text.trim().parse().ok()),
@@ -118,6 +118,37 @@ fn is_link_lost(root: &Root, folder: &str, pass: &mut ReadPass) -> bool {
     let mut word = |file: &str| optional(root, &format!("{folder}/{file}"), pass, |text| Some(text.trim().to_owned()));
     word("carrier").is_some_and(|carrier| carrier == "0")
         || word("bonding_slave/mii_status").is_some_and(|status| status == "down")
+}
+
+/// The interfaces that an interface is made of, as those of a bond, a VLAN or a bridge.
+fn lowers(root: &Root, name: &str) -> Vec<String> {
+    let entries = names(root, &format!("sys/class/net/{name}"));
+    entries.into_iter().filter_map(|entry| Some(entry.strip_prefix("lower_")?.to_owned())).collect()
+}
+
+/// Interfaces above each other that are looked through: a VLAN over a bond over ports are three.
+const LAYERS_MAX: usize = 8;
+
+/// Whether hardware limits an interface: it is a device, a bond with one, or is made of such alone. Of others (veth,
+/// tun, dummy, a bridge over them) the kernel states a speed that is a constant of the driver, and no property of
+/// anything (`drivers/net/veth.c`, `drivers/net/tun.c`: 10 Gb/s).
+pub(crate) fn has_hardware(root: &Root, name: &str) -> bool {
+    is_over_hardware(root, name, LAYERS_MAX)
+}
+
+fn is_over_hardware(root: &Root, name: &str, layers: usize) -> bool {
+    if is_device(root, name) {
+        return true;
+    }
+    let below = if layers == 0 { Vec::new() } else { lowers(root, name) };
+    let has = |lower: &String| is_over_hardware(root, lower, layers - 1);
+    // A port of a bond may be away.
+    let is_bond = !names(root, &format!("sys/class/net/{name}/bonding")).is_empty();
+    if is_bond { below.iter().any(has) } else { !below.is_empty() && below.iter().all(has) }
+}
+
+fn is_device(root: &Root, name: &str) -> bool {
+    !names(root, &format!("sys/class/net/{name}/device")).is_empty()
 }
 
 /// How a bond is set; `None` for any other interface.
@@ -213,6 +244,36 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(parse_speed(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_speed_is_believed_of_hardware_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let names = ["eth0", "bond0", "bond0.7", "veth1", "br0", "br1", "tun0"];
+        let header = "Inter-|   Receive\n face |bytes\n";
+        let rows: String = names.map(|name| format!("{name}: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n")).concat();
+        file("proc/net/dev", &(header.to_owned() + &rows));
+        for name in names {
+            file(&format!("sys/class/net/{name}/flags"), "0x1003\n");
+            file(&format!("sys/class/net/{name}/mtu"), "1500\n");
+            file(&format!("sys/class/net/{name}/speed"), "10000\n");
+        }
+        file("sys/class/net/eth0/device/uevent", "DRIVER=ixgbe\n");
+        for (above, below) in
+            [("bond0", "eth0"), ("bond0.7", "bond0"), ("br0", "veth1"), ("br1", "veth1"), ("br1", "eth0")]
+        {
+            file(&format!("sys/class/net/{above}/lower_{below}/ifindex"), "7\n");
+        }
+        let mut pass = ReadPass::default();
+        let nics = nics(&Root::captured(folder.path()), &mut pass);
+        let believed: Vec<&str> =
+            nics.iter().filter(|nic| nic.speed_bits_per_s.is_some()).map(|nic| nic.name.as_str()).collect();
+        assert_eq!((nics.len(), believed), (7, vec!["eth0", "bond0", "bond0.7"]), "{nics:?}");
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub fn html(view: &View) -> String {
     page::framed(&page::HtmlPage {
         title: view.run.title.as_ref().unwrap_or(&view.run.id),
         nav: &[REPORT_NAV.map(link).concat(), of_clients].concat(),
-        header: &summary::header(&view.run),
+        header: &summary::header(view),
         main: &main,
         version: &view.run.linerate_version,
         view: &charts::json(view),

@@ -5,6 +5,7 @@ mod bounds;
 pub(crate) mod client_growth;
 pub(crate) mod comparison;
 pub(crate) mod experiment;
+pub(crate) mod gist;
 pub(crate) mod hypotheses;
 pub(crate) mod members;
 pub(crate) mod net;
@@ -24,7 +25,7 @@ use linerate_record::run::{MaybeKnown, PointSizes, StopReason, Target, TargetKin
 pub(crate) use linerate_record::units::grouped;
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
-pub(crate) use bounds::{best_at, bounds, outcome, revised, share_over, sustained};
+pub(crate) use bounds::{best_at, bounds, outcome, share_over, sustained};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
@@ -180,6 +181,20 @@ pub(crate) const fn ended(ended: Option<StopReason>) -> &'static str {
         Some(StopReason::ClientsLost) => "clients were lost",
         None => "killed",
     }
+}
+
+/// What is said of a ceiling below what was measured: something held its measurement back.
+pub(crate) fn failed_ceiling(series: &Series, ceiling: &ClientCeiling) -> String {
+    let of_unit = |mean: f64| match series.measure {
+        Measure::Bytes => bytes_per_s_iec(mean),
+        Measure::Requests => format!("{} req/s", count(mean)),
+    };
+    let best = series.summary.best.map_or(0.0, |best| best.throughput.mean);
+    format!(
+        "the ceiling of the client could not be measured: {} is below the {} measured",
+        of_unit(ceiling.point.throughput(series.measure).mean),
+        of_unit(best)
+    )
 }
 
 /// `knee at 35 (31–40)`: the least concurrency that gives nearly the best, and those that may be it.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use linerate_analysis::slo::BoundVerdict;
 use linerate_analysis::view::{
-    BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, TimelineSpan, View,
+    BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, Point, TimelineSpan, View,
 };
-use linerate_record::run::{Client, PointSpec, RateSearchSpec, SeriesSpec};
+use linerate_record::finding::Severity;
+use linerate_record::run::{Client, PointSpec, RateSearchSpec, SearchSpec, SeriesSpec};
 use linerate_record::slo::Slo;
 use linerate_report::terminal::{TextStyle, open_table_header, point_line, render, table_header};
 use linerate_report::{csv, html, json, junit};
@@ -26,7 +27,7 @@ fn json_reads_back_as_the_same_view() {
 fn growth_over_clients_is_told_with_who_stands_out_and_no_row_for_each_of_many() {
     let view = fixture::over_clients();
     assert_eq!(serde_json::from_str::<View>(&json(&view)).unwrap(), view);
-    let text = render(&view, TextStyle { width: 80, ..PLAIN });
+    let text = render(&view, true, TextStyle { width: 80, ..PLAIN });
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for reported in [
         "GET 4 MiB, over clients",
@@ -76,7 +77,7 @@ fn several_clients_have_rows_in_every_format_and_one_has_none() {
     assert_eq!(serde_json::from_str::<View>(&json(&two)).unwrap(), two);
     assert!(!json(&one).contains("\"clients\"") && !html(&one).contains("id=\"clients\""));
     let count = two.series.iter().map(|series| series.points.len()).sum::<usize>();
-    let (text, table, page) = (render(&two, PLAIN), csv(&two), html(&two));
+    let (text, table, page) = (render(&two, true, PLAIN), csv(&two), html(&two));
     assert_eq!(text.lines().filter(|line| line.starts_with("   rack1 ")).count(), count, "{text}");
     assert!(text.contains("2 clients, each with 4 threads on a machine of 8 processors"), "{text}");
     let (old, new): (Vec<_>, Vec<_>) = (csv(&one).lines().map(str::to_owned).collect(), table.lines().collect());
@@ -236,9 +237,9 @@ fn open() -> View {
 #[test]
 fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     let view = open();
-    let text = render(&view, PLAIN);
+    let text = render(&view, true, PLAIN);
     let table = text.split("GET 4 MiB").next().unwrap();
-    assert!(table.contains("asked/s achieved/s") && !table.contains("conc"), "{table}");
+    assert!(table.contains("asked/s    achieved/s") && !table.contains("conc"), "{table}");
     assert!(!text.contains("1024"), "{text}");
     let row = |n: usize| point_line("GET 4 MiB", &view.series[0].points[n], Measure::Bytes);
     assert!(row(0).contains("     200 ") && row(0).trim_end().ends_with("held"), "{}", row(0));
@@ -299,9 +300,9 @@ fn the_headline_of_an_open_loop_is_of_a_rate_that_kept_its_bounds() {
 #[test]
 fn a_mix_has_a_row_per_operation() {
     let view = fixture::usual();
-    let text = render(&view, PLAIN);
+    let text = render(&view, true, PLAIN);
     let mixed = text.split("mixed get=45,put=55 1 MiB\n").nth(1).unwrap();
-    let rows: Vec<&str> = mixed.lines().skip(2).take(2).collect();
+    let rows: Vec<&str> = mixed.lines().skip(1).take(2).collect();
     assert!(rows[0].starts_with("   GET ") && rows[1].starts_with("   PUT "), "{rows:?}");
     assert!(!text.split("mixed").next().unwrap().contains("\n   GET "), "one operation has no row of its own");
 }
@@ -309,10 +310,10 @@ fn a_mix_has_a_row_per_operation() {
 #[test]
 fn a_range_that_is_read_in_place_of_objects_stands_in_text_csv_and_json() {
     let mut view = fixture::usual();
-    assert!(!json(&view).contains("range_bytes\": 65536") && !render(&view, PLAIN).contains("each GET reads"));
+    assert!(!json(&view).contains("range_bytes\": 65536") && !render(&view, true, PLAIN).contains("each GET reads"));
     view.series[0].range_bytes = Some(65_536);
     let reported = "ranges   each GET reads 64 KiB at a random place of an object that is longer";
-    assert_eq!(render(&view, PLAIN).matches(reported).count(), 1, "{}", render(&view, PLAIN));
+    assert_eq!(render(&view, true, PLAIN).matches(reported).count(), 1, "{}", render(&view, true, PLAIN));
     let json: serde_json::Value = serde_json::from_str(&json(&view)).unwrap();
     assert_eq!(json.pointer("/series/0/range_bytes"), Some(&65_536.into()));
     let points = view.series[0].points.len();
@@ -338,7 +339,7 @@ fn csv_columns_are_those_that_scripts_know() {
 
 #[test]
 fn the_terminal_tells_the_story_of_each_series() {
-    let text = render(&fixture::usual(), PLAIN);
+    let text = render(&fixture::usual(), true, PLAIN);
     for reported in [
         "target  2 hosts, MinIO <b>",
         "client  4 threads on 8 processors, 2 × 25.0 Gb/s",
@@ -360,6 +361,52 @@ fn the_terminal_tells_the_story_of_each_series() {
         assert!(text.contains(reported), "{reported:?} is not in\n{text}");
     }
     assert!(!text.contains("warnings"), "{text}");
+}
+
+#[test]
+fn a_search_has_a_row_a_concurrency_with_all_its_visits_and_fits_a_screen() {
+    let mut view = fixture::usual();
+    view.series.truncate(1);
+    let series = &mut view.series[0];
+    series.pooled = series.points.clone();
+    let again =
+        |nth: u32| series.points.iter().map(move |point| Point { point: point.point + 100 * nth, ..point.clone() });
+    series.points = (0..8).flat_map(again).collect();
+    series.points.sort_by_key(|point| (point.concurrency, point.point));
+    let spec = &view.run.requested.points[0];
+    let series = vec![SeriesSpec { workload: spec.workload.clone(), size: spec.size.clone(), clients: None }];
+    view.run.requested.search = Some(SearchSpec { lowest: 1, highest: 64, series_ms: 60_000, series });
+    view.findings = vec![view.findings[0].clone(); 9];
+    view.series[0].predicted = None;
+    view.sum_up();
+    let look = TextStyle { width: 80, ..PLAIN };
+    let (text, all) = (render(&view, false, look), render(&view, true, look));
+    assert_eq!(text.matches(" ×8 ").count(), 7, "{text}");
+    assert!(text.contains("16 ×8 ") && text.contains("← knee at 16 (8–32)\n"), "{text}");
+    assert!(text.lines().count() <= 25 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(["   sure ", "   USL ", "   stop reason "].iter().all(|lead| !text.contains(lead)), "{text}");
+    assert!(text.contains("8 more findings like it"), "{text}");
+    assert_eq!((all.matches(" 289 3.26 ms").count(), all.matches("×8").count()), (8, 0), "{all}");
+    assert!(["   sure ", "   USL ", "   stop reason "].iter().all(|lead| all.contains(lead)), "{all}");
+    // Several series share the screen: the knee, the best and either end of each are left.
+    let one = view.series[0].clone();
+    view.series = vec![one; 4];
+    let text = render(&view, false, look);
+    assert!(text.lines().count() <= 40, "{} lines: {text}", text.lines().count());
+    assert_eq!(text.matches("← knee at 16").count(), 4, "{text}");
+}
+
+#[test]
+fn a_page_begins_with_a_sentence_and_is_not_called_complete_beside_critical_findings() {
+    let mut view = fixture::usual();
+    view.run.complete = true;
+    let top = |view: &View| html(view).split("<dl class=\"strip\">").next().unwrap().to_owned();
+    let critical = top(&view);
+    assert!(critical.contains("<p class=\"gist\">Do not rely on these figures yet, because of "), "{critical}");
+    assert!(!critical.contains(">complete<"), "{critical}");
+    view.findings.retain(|found| found.severity != Severity::Critical);
+    let fine = top(&view);
+    assert!(fine.contains("<p class=\"gist\">The storage delivered ") && fine.contains(">complete<"), "{fine}");
 }
 
 #[test]
@@ -390,8 +437,8 @@ fn requests_come_first_where_they_are_the_measure() {
 fn colour_is_used_only_where_it_is_asked_for_and_changes_no_word() {
     let mut view = fixture::usual();
     view.run.id.push_str("\x1b[2J");
-    let plain = render(&view, PLAIN);
-    let mut colored = render(&view, TextStyle { color: true, ..PLAIN });
+    let plain = render(&view, true, PLAIN);
+    let mut colored = render(&view, true, TextStyle { color: true, ..PLAIN });
     assert!(!plain.contains('\x1b'), "{plain}");
     for code in ["\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"] {
         assert!(colored.contains(code), "{code:?}");
@@ -404,12 +451,12 @@ fn colour_is_used_only_where_it_is_asked_for_and_changes_no_word() {
 fn without_findings_the_terminal_says_so() {
     let mut view = fixture::usual();
     view.findings.clear();
-    assert!(render(&view, PLAIN).ends_with(" warnings  none\n"));
+    assert!(render(&view, true, PLAIN).ends_with(" warnings  none\n"));
 }
 
 #[test]
 fn a_narrow_terminal_gets_narrow_sentences() {
-    let text = render(&fixture::usual(), TextStyle { color: false, width: 80 });
+    let text = render(&fixture::usual(), true, TextStyle { color: false, width: 80 });
     for line in text.lines() {
         let figures = line.ends_with("failed");
         assert!(figures || line.chars().count() <= 80, "{line}");
@@ -504,7 +551,7 @@ fn latencies_beside_the_best_are_of_all_of_its_visits() {
     series.pooled = vec![all];
     view.series.truncate(1);
     view.sum_up();
-    let (page, text) = (html(&view), render(&view, PLAIN));
+    let (page, text) = (html(&view), render(&view, true, PLAIN));
     let card = page.split("<p class=\"at\">").nth(1).unwrap().split("</p>").next().unwrap();
     assert!(card.ends_with("2 visits together · p50 <b>1.11 ms</b> · p99 <b>22.2 ms</b>"), "{card}");
     let sure = text.split("   sure ").nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -572,17 +619,17 @@ fn junit_fails_a_run_that_did_not_measure_all_and_a_series_whose_requests_failed
         view.sum_up();
         let xml = measured(&view);
         assert_eq!(xml.matches("1 of 100 requests of point 0 failed in its warm-up").count(), reported, "{xml}");
-        assert_eq!(render(&view, PLAIN).matches("1 failed in warm-up").count(), reported);
+        assert_eq!(render(&view, true, PLAIN).matches("1 failed in warm-up").count(), reported);
     }
 }
 
 #[test]
 fn slots_that_rested_are_told_beside_their_point_and_nothing_measured_is_no_latency() {
     let mut view = fixture::usual();
-    assert!(!render(&view, PLAIN).contains("rested"));
+    assert!(!render(&view, true, PLAIN).contains("rested"));
     let point = &mut view.series[0].points[0];
     (point.rested_share, point.paused_share) = (0.012, 0.0004);
-    assert!(render(&view, PLAIN).contains("slots were paused 1.24 % of the time after failures"));
+    assert!(render(&view, true, PLAIN).contains("slots were paused 1.24 % of the time after failures"));
     // A point of which no request succeeded, on hosts that answered none.
     for point in view.series.iter_mut().flat_map(|series| &mut series.points) {
         (point.total, point.ttfb, point.warmup_ms, point.requests) = (Latency::default(), Latency::default(), 0, 0);
@@ -592,7 +639,11 @@ fn slots_that_rested_are_told_beside_their_point_and_nothing_measured_is_no_late
     }
     (view.series[0].knee, view.ceilings) = (None, Vec::new());
     view.sum_up();
-    assert!(!html(&view).contains(">0 ns<") && !render(&view, PLAIN).contains(" 0 ns"), "{}", render(&view, PLAIN));
+    assert!(
+        !html(&view).contains(">0 ns<") && !render(&view, true, PLAIN).contains(" 0 ns"),
+        "{}",
+        render(&view, true, PLAIN)
+    );
     view.run.elapsed_ms = 0;
-    assert!(render(&view, PLAIN).contains(", nothing measured\n"), "{}", render(&view, PLAIN));
+    assert!(render(&view, true, PLAIN).contains(", nothing measured\n"), "{}", render(&view, true, PLAIN));
 }

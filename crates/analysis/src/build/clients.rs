@@ -414,7 +414,7 @@ fn alongside_ceiling(rows: &mut [ClientFigures], ceiling: Option<&ClientCeiling>
             Some(ClientFull::Threads)
         } else if row.nic.as_ref().and_then(|nic| nic.utilisation).is_some_and(|of| of >= bottlenecks::NIC_FULL) {
             Some(ClientFull::Nic)
-        } else if row.ceiling_share.is_some_and(|share| share >= bottlenecks::CEILING_NEAR) {
+        } else if row.ceiling_share.is_some_and(|share| bottlenecks::is_ceiling_reached(share, row.busy)) {
             Some(ClientFull::NullTarget)
         } else {
             None

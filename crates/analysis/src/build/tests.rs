@@ -301,9 +301,13 @@ fn a_null_target_that_was_no_faster_names_the_client() {
     let mut records = records(&[4, 4], |_| 5);
     let Some(PointLine::Begin(begin)) = records.points.first_mut() else { panic!("a begin comes first") };
     begin.purpose = Purpose::Ceiling;
+    records.intervals.iter_mut().for_each(|i| i.thread_cpu_ns = vec![40_000_000, 40_000_000]);
     let view = build(&records).unwrap();
     assert_eq!((view.ceilings.len(), view.series[0].points.len()), (1, 1));
     assert_eq!(limit(&view), Bottleneck::Client);
+    // Threads that had nearly all their time left waited, and so they did for what was slower than the load itself.
+    records.intervals.iter_mut().for_each(|i| i.thread_cpu_ns = vec![300_000, 300_000]);
+    assert_eq!(limit(&build(&records).unwrap()), Bottleneck::Target);
 }
 
 #[test]

@@ -16,6 +16,26 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     worst(FindingKind::Disturbed, REMEDY, label, series, |point| of_point(run, point))
 }
 
+/// Turns what is said of a target that was silent, or too slow for its point, while others had this machine: that is
+/// the disturbance, and none of the target's doing.
+pub(super) fn spoilt(run: &Run<'_>, found: &mut Finding) {
+    let is_silence = matches!(found.kind, FindingKind::TargetLost | FindingKind::TooShort);
+    if !is_silence || found.severity != Severity::Critical || found.points.is_empty() {
+        return;
+    }
+    let points = run.view.series.iter().flat_map(|series| &series.points);
+    let others = |point: &Point| disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples);
+    let mut disturbed = points.filter(|point| found.points.contains(&point.point)).map(others);
+    let Some(first) = disturbed.next().flatten().filter(disturbance::OtherLoad::explains_silence) else { return };
+    if !disturbed.all(|others| others.is_some_and(|others| others.explains_silence())) {
+        return;
+    }
+    found.kind = FindingKind::Disturbed;
+    found.claim = format!("disturbed by other load: {}", found.claim);
+    found.evidence = [first.in_words(), vec![found.evidence.clone()]].concat().join("; ");
+    REMEDY.clone_into(&mut found.remedy);
+}
+
 fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let others = disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples)?;
     let reported = others.in_words();

@@ -5,12 +5,14 @@ use linerate_record::run::StopReason;
 
 use super::Run;
 use crate::standstills::ReadingGaps;
-use crate::target_outages::{is_silent, lost_ms};
+use crate::target_outages::{is_answered_late, is_silent, lost_ms};
 use crate::view::{Point, load_in_words};
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
-    let lost_ms = lost_ms(point, &run.measured(point.point), &run.records.readings);
-    if lost_ms == 0 && is_unanswered(point, run) {
+    let measured = run.measured(point.point);
+    let lost_ms = lost_ms(point, &measured, run.records);
+    let is_nothing_known = lost_ms > 0 && !point.has_ended_requests() && !is_answer_known(point, run);
+    if is_nothing_known || lost_ms == 0 && is_unanswered(point, run) {
         return Some(unanswered(label, point));
     }
     (lost_ms > 0).then(|| Finding {
@@ -24,14 +26,23 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
     })
 }
 
+/// Whether another point of the same series tells how long an answer takes, or requests failed in this one: else its
+/// silence may be that of a slow answer.
+fn is_answer_known(point: &Point, run: &Run<'_>) -> bool {
+    let has_failed = run.measured(point.point).iter().any(|i| i.rested_ns > 0) || point.warmup_error_count() > 0;
+    let mut series = run.view.series.iter().filter(|series| series.points.iter().any(|p| p.point == point.point));
+    has_failed || series.any(|series| series.points.iter().any(|p| p.requests + p.warmup_requests > 0))
+}
+
 /// Whether not one request of a point ended in its time, however short that was, and for half of it or more nothing
 /// moved either. Large bodies that move are no success and no loss.
 pub(super) fn is_unanswered(point: &Point, run: &Run<'_>) -> bool {
     let timed = matches!(point.ended, Some(StopReason::Duration));
-    if !timed || point.requests > 0 || point.error_count() > 0 {
+    let measured = run.measured(point.point);
+    if !timed || point.has_ended_requests() || is_answered_late(point, &measured, run.records) {
         return false;
     }
-    let (stood, measured) = (ReadingGaps::between(&run.records.readings).standstills(), run.measured(point.point));
+    let stood = ReadingGaps::between(&run.records.readings).standstills();
     let silent_ms: u64 = measured.iter().filter(|i| is_silent(i, &stood)).map(|i| i.to_ms - i.from_ms).sum();
     silent_ms > 0 && 2 * silent_ms >= point.measured_ms
 }

@@ -6,13 +6,14 @@ use linerate_record::units::{bytes_per_s_iec, grouped};
 
 use super::target_lost::is_unanswered;
 use super::{Run, those};
-use crate::target_outages::HUNG_MIN_MS;
+use crate::target_outages::{HUNG_MIN_MS, is_answered_late};
 use crate::view::{Point, Series};
 
 /// Points in which no request ended, though something moved: they have no throughput.
 pub(super) fn none_ended(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    let moves = |p: &Point| is_timed(p) && p.all_moved_bytes() > 0;
-    let none = |p: &Point| moves(p) && !p.has_ended_requests() && !is_unanswered(p, run);
+    let moves = |p: &Point| is_timed(p) && p.all_moved_bytes() > 0 && !is_unanswered(p, run);
+    let is_late = |p: &Point| is_answered_late(p, &run.measured(p.point), run.records);
+    let none = |p: &Point| !p.has_ended_requests() && (moves(p) || is_late(p));
     let (points, evidence) = those(series, none)?;
     let longest_ms = series.points.iter().filter(|p| none(p)).map(|p| p.measured_ms).max().unwrap_or(0);
     Some(Finding {
@@ -21,7 +22,10 @@ pub(super) fn none_ended(run: &Run<'_>, label: &str, series: &Series) -> Option<
         confidence: Confidence::Certain,
         points,
         claim: format!("no request ended in the time measured ({label})"),
-        evidence: format!("bodies moved for {longest_ms} ms and none was whole, {evidence}"),
+        evidence: match series.points.iter().filter(|p| none(p)).all(moves) {
+            true => format!("bodies moved for {longest_ms} ms and none was whole, {evidence}"),
+            false => format!("requests were answered after the {longest_ms} ms of their point, {evidence}"),
+        },
         remedy: "give a --duration of several times the latency, or smaller objects".into(),
     })
 }

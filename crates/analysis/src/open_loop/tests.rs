@@ -147,26 +147,6 @@ fn a_rate_that_misses_below_one_that_holds_is_told_with_both_figures() {
     assert!(contradicted("get 4KiB", &series, &requested).is_some());
 }
 
-#[test]
-fn a_row_of_a_search_that_goes_on_says_what_the_search_would_say_if_it_ended() {
-    let (mut all, requested) = (series(&[(6, 400, 20), (6, 400, 90)]), requested(true));
-    let limits = limits(requested.slo.as_ref().unwrap(), requested.rate_search.as_ref().unwrap(), 1_000);
-    let mut search = slo::RateSearch::new(limits);
-    let points = all.points.clone();
-    let reported: Vec<BoundVerdict> = points
-        .iter()
-        .map(|point| {
-            search.observe(rate_visit(point).unwrap());
-            so_far(point, &search).open.unwrap().verdict().unwrap()
-        })
-        .collect();
-    judge(&mut all, &requested);
-    // Alone, the second is beyond doubt; with the first it is not.
-    assert_eq!(points[1].open.as_ref().unwrap().verdict(), Some(BoundVerdict::Missed));
-    assert_eq!(reported, [BoundVerdict::Held, BoundVerdict::InDoubt]);
-    assert_eq!(all.points[1].open.as_ref().unwrap().verdict(), Some(reported[1]));
-}
-
 fn kinds(point: &Point) -> Vec<FindingKind> {
     findings("get 4KiB", point).iter().map(|f| f.kind).collect()
 }

@@ -190,21 +190,3 @@ fn a_rate_at_which_no_fate_is_known_is_in_doubt() {
     let found = judge(&[visit(50.0, (0, 0), true, 1.0)], &RateSearchLimits::new(vec![0.01]));
     assert_eq!((found.rate_per_s, found.misses_per_s), (None, None));
 }
-
-#[test]
-fn a_search_says_which_rates_a_visit_of_another_puts_in_doubt() {
-    let at = |rate_per_s, worth: f64| {
-        let share = ExceedanceShare { effective: 4_000.0 / worth, freedom: Some(50.0), ..share_over(4_000, 20) };
-        RateVisit { shares: vec![share], ..visit(rate_per_s, (4_000, 20), true, 1.0) }
-    };
-    let limits = RateSearchLimits::new(vec![0.01]);
-    let mut search = RateSearch::new(limits.clone());
-    assert_eq!(search.revised(), []);
-    search.observe(at(100.0, 1.0));
-    assert_eq!((search.revised(), judge(search.visits(), &limits).holds_per_s), (vec![], Some(100.0)));
-    search.observe(at(200.0, 50.0));
-    assert_eq!(search.revised(), [(100.0, BoundVerdict::InDoubt)]);
-    assert_eq!(judge(search.visits(), &limits).holds_per_s, None);
-    search.observe(at(100.0, 50.0));
-    assert_eq!(search.revised(), [], "the rate of a visit has a row of its own");
-}

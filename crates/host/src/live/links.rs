@@ -24,6 +24,7 @@ use linerate_record::readings::ReadMeasure;
 use super::Reader;
 use super::background::BackgroundRead;
 use super::counter_delta::{each_s, over_s};
+use crate::machine::has_hardware;
 use crate::nic::{parse_net_dev, valid_name};
 use crate::root::{Root, Unreadable, names, text};
 use crate::setting::{interface_kinds, interface_mbits_per_s};
@@ -158,7 +159,9 @@ fn known(root: &Root, requested: &[String], all: Vec<String>) -> LinksKnown {
             "vlan" => LinkKind::Vlan,
             _ => LinkKind::Other,
         };
-        let speed = interface_mbits_per_s(name).ok().flatten().and_then(|speed| in_bytes(i64::from(speed)));
+        // What is made up by software has a kind of its own, and a speed that is a constant of its driver.
+        let speed = interface_mbits_per_s(name).ok().flatten().filter(|_| kind != LinkKind::Other);
+        let speed = speed.and_then(|speed| in_bytes(i64::from(speed)));
         Some(LinkFacts { kind, speed_bytes_per_s: speed, mtu_bytes: Some(*mtu) })
     };
     let facts_by_name = requested.iter().filter_map(|name| Some((name.clone(), facts(name)?)));
@@ -188,6 +191,7 @@ fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
     let folder = format!("sys/class/net/{}", valid_name(name).ok()?);
     let mut bytes = Vec::new();
     let speed = text(root, &format!("{folder}/speed"), &mut bytes).ok().and_then(|text| parse_speed(&text));
+    let speed = speed.filter(|_| has_hardware(root, name));
     let mtu_bytes = text(root, &format!("{folder}/mtu"), &mut bytes).ok().and_then(|text| text.trim().parse().ok());
     let uevent = text(root, &format!("{folder}/uevent"), &mut bytes).unwrap_or_default();
     let kind = match uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE=")) {

@@ -74,7 +74,7 @@ macro_rules! verbs {
 
 verbs! {
     Bench(BenchFlags) {
-        page: "bench", exit_codes: [0, 1, 2, 3, 4, 5, 130],
+        page: "bench", exit_codes: [0, 1, 2, 3, 4, 5, 8, 130],
         check: |flags, _| bench::resolve::check_with_alias(flags),
         run: |flags, _| bench::resolve::with_alias(flags).and_then(|()| bench::run(flags)),
     }

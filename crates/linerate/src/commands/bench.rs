@@ -21,7 +21,7 @@ mod versioned_bucket;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, threshold_missed};
+use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, spoilt_by_others, threshold_missed};
 use linerate_analysis::view::View;
 use linerate_load::bucket::{BucketError, Removal};
 use linerate_record::finding::{Finding, FindingKind, Severity};
@@ -78,7 +78,9 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let Some(required) = required else { return finished };
     say_where_folder_is(&setup, run_view::read_view_with_site(&setup.folder).ok().as_ref());
     // What was interrupted, failed or missed goes before a client that was lost.
-    let goes_before = |failure: &Failure| [code::INTERRUPTED, code::REQUESTS, code::MISSED].contains(&failure.code());
+    let goes_before = |failure: &Failure| {
+        [code::INTERRUPTED, code::REQUESTS, code::MISSED, code::DISTURBED].contains(&failure.code())
+    };
     Err(finished.err().filter(goes_before).unwrap_or(required))
 }
 
@@ -217,7 +219,7 @@ fn print_result(output: &Output, setup: &PreparedRun, interrupted: bool) -> Resu
     let printed = if output.json {
         printing::print(&linerate_report::json(&view))
     } else if !output.quiet {
-        printing::print(&linerate_report::terminal::render(&view, printing::text_style()))
+        printing::print(&linerate_report::terminal::render(&view, output.why, printing::text_style()))
     } else {
         Ok(())
     };
@@ -225,6 +227,9 @@ fn print_result(output: &Output, setup: &PreparedRun, interrupted: bool) -> Resu
     printed?;
     if !output.json && !output.quiet {
         printing::print(&linerate_report::terminal::page_written(&html))?;
+        if !output.why {
+            printing::print(&linerate_report::terminal::more_with_why(&setup.folder))?;
+        }
     }
     outcome(&view, setup, interrupted).map_or(Ok(ExitCode::SUCCESS), Err)
 }
@@ -241,8 +246,9 @@ fn outcome(view: &View, setup: &PreparedRun, interrupted: bool) -> Option<Failur
     }
     let failed = requests_failed(view).map(|found| (found, code::REQUESTS));
     let missed = || threshold_missed(view).map(|found| (found, code::MISSED));
+    let spoilt = || spoilt_by_others(view).map(|found| (found, code::DISTURBED));
     let left = || left_behind(view).map(|found| (found, code::TARGET));
-    let (found, code) = failed.or_else(missed).or_else(left)?;
+    let (found, code) = failed.or_else(spoilt).or_else(missed).or_else(left)?;
     let to_do = if code == code::TARGET { found.remedy.clone() } else { format!("see linerate report {run}") };
     // What was said as it was found is not said twice: the last line is why the run ends as it does.
     let is_reported = matches!(found.kind, FindingKind::LeftBehind | FindingKind::NotStored);

@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     // A folder that is not whole would be read by nobody.
     let view = record(flags, &path, (&survey, &layout), stem).inspect_err(|_| run_folder::remove_run(&path))?;
     let html = run_view::write_html(&path, &view)?;
-    printing::print(&linerate_report::terminal::render(&view, printing::text_style()))?;
+    printing::print(&linerate_report::terminal::render(&view, false, printing::text_style()))?;
     printing::print(&linerate_report::terminal::page_written(&html))?;
     Ok(ExitCode::SUCCESS)
 }

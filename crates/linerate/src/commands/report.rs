@@ -32,6 +32,12 @@ fn report_net_run(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure>
         let what = "--site and --title are of runs of bench";
         return Err(Failure::usage(format!("{what}, and {} is one of linerate net: leave them out", path.display())));
     }
+    if flags.why {
+        return Err(Failure::usage(format!(
+            "--why is of runs of bench, and {} is one of linerate net",
+            path.display()
+        )));
+    }
     if flags.all && flags.shown.chosen() != RunFormat::Text {
         return Err(Failure::usage("--all is of text, and other formats have all: leave it out"));
     }
@@ -108,6 +114,9 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     if net_folder::is_net_folder(&path) {
         return report_net_run(flags, &path);
     }
+    if flags.why && flags.shown.chosen() != RunFormat::Text {
+        return Err(Failure::usage("--why is of text, and other formats have all: leave it out"));
+    }
     if flags.all || flags.into.is_some() {
         let what = if flags.all { "--all is of runs of linerate net" } else { "--into is of runs of linerate net" };
         return Err(Failure::usage(format!("{what}, and {} is one of bench: leave it out", path.display())));
@@ -125,7 +134,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     })?;
     let rendered = match flags.shown.chosen() {
         RunFormat::Text => {
-            linerate_report::terminal::render(&view, printing::text_style_for_file(flags.output.is_some()))
+            linerate_report::terminal::render(&view, flags.why, printing::text_style_for_file(flags.output.is_some()))
         }
         RunFormat::Json => linerate_report::json(&view),
         RunFormat::Csv => linerate_report::csv(&view),

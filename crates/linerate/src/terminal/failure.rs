@@ -31,6 +31,8 @@ pub(crate) mod code {
     pub(crate) const UNCHANGED: u8 = 6;
     /// `experiment analyze` found an association, which is no effect.
     pub(crate) const NO_EFFECT: u8 = 7;
+    /// Other load on this machine left points of a run without an answer.
+    pub(crate) const DISTURBED: u8 = 8;
     /// Ctrl-C or SIGTERM; what was measured is in the run folder.
     pub(crate) const INTERRUPTED: u8 = 130;
 }

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write as _};
 
 use linerate_analysis::knee::{Knee, KneeOutcome};
-use linerate_analysis::view::{Best, Bottleneck, ClientCeiling, Measure, Point, RunSummary, Series, View};
+use linerate_analysis::view::{Best, Bottleneck, ClientCeiling, Measure, Point, Series, View};
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::run::LoadRequest;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
@@ -12,12 +12,15 @@ use super::markup::{ExactFigures, PointCells, escaped};
 use super::page::{self, FindingRow};
 use crate::phrases;
 
-/// The run's name, state and circumstances.
-pub(super) fn header(run: &RunSummary) -> String {
-    let state = if run.complete {
-        "<span class=\"tag\">complete</span>"
-    } else {
-        "<span class=\"tag warning\">incomplete</span>"
+/// The run's name, state and circumstances, and what it comes to. A run with critical findings is not called complete:
+/// it would read as if its figures held.
+pub(super) fn header(view: &View) -> String {
+    let run = &view.run;
+    let is_critical = view.findings.iter().any(|found| found.severity == Severity::Critical);
+    let state = match (run.complete, is_critical) {
+        (true, false) => "<span class=\"tag\">complete</span>",
+        (true, true) => "",
+        (false, _) => "<span class=\"tag warning\">incomplete</span>",
     };
     let mut facts = String::new();
     for (name, value) in [
@@ -30,7 +33,8 @@ pub(super) fn header(run: &RunSummary) -> String {
         let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
     }
     let name = run.title.as_ref().map_or_else(|| run.id.clone(), |title| format!("{title} · {}", run.id));
-    format!("<h1>{} {state}</h1>\n<dl class=\"strip\">{facts}</dl>\n", escaped(&name))
+    let gist = escaped(&phrases::gist::gist(view));
+    format!("<h1>{} {state}</h1>\n<p class=\"gist\">{gist}</p>\n<dl class=\"strip\">{facts}</dl>\n", escaped(&name))
 }
 
 /// A card per series.
@@ -76,13 +80,11 @@ fn card(series: &Series, ceiling: Option<&ClientCeiling>, requested: &LoadReques
     let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series, point, best, exact));
     if let Some(ceiling) = ceiling {
         let share = best.client_ceiling_share.unwrap_or(0.0);
-        html.push_str(&client_ceiling_line(
-            series.measure,
-            share,
-            ceiling,
-            phrases::ceiling_note(requested.verify),
-            exact,
-        ));
+        html.push_str(&if share > 1.0 {
+            format!("<p class=\"at\">{}</p>\n", escaped(&phrases::failed_ceiling(series, ceiling)))
+        } else {
+            client_ceiling_line(series.measure, share, ceiling, phrases::ceiling_note(requested.verify), exact)
+        });
     }
     if let Some(knee) = &series.knee {
         html.push_str(&knee_line(knee));

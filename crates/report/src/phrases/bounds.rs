@@ -47,11 +47,6 @@ const fn verdict(verdict: BoundVerdict) -> &'static str {
     }
 }
 
-/// What a search says by now of a rate whose row says something else.
-pub(crate) fn revised(rate_per_s: f64, now: BoundVerdict) -> String {
-    format!("{}/s: {} by now, as all points so far show it", count(rate_per_s), verdict(now))
-}
-
 /// Where the best of a series was measured; in an open loop with bounds, also whether it keeps them.
 pub(crate) fn best_at(point: &Point) -> String {
     let at = load(point);
@@ -95,12 +90,6 @@ pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_row_that_is_out_of_date_is_put_right_in_the_words_of_the_report() {
-        let reported = revised(238.0, BoundVerdict::InDoubt);
-        assert_eq!(reported, "238/s: in doubt by now, as all points so far show it");
-    }
 
     #[test]
     fn the_answer_of_a_search_says_of_no_rate_what_its_row_does_not() {

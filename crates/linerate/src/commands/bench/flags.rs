@@ -54,6 +54,7 @@ Exit codes:
        run's objects
   4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
   5    a bound of --slo or --abort-if was missed, or not shown to be met
+  8    disturbed by other load: this machine's other programs, or its hypervisor, left points without an answer
   130  interrupted; the run folder has all measurements so far";
 
 #[derive(Args, Debug)]
@@ -275,6 +276,10 @@ pub(crate) struct Output {
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show every visit of a search, and the readings and remedies behind each sentence. The HTML page and
+    /// `linerate report RUN --why` have them anyway.
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) why: bool,
     /// Title of the run, shown at the top of its report.
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,

@@ -15,7 +15,7 @@ use linerate_load::session::{EndCondition, PointPlan, Source};
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{Op, OutsideRow, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason, failure_kind};
-use linerate_record::units::{bytes_iec, grouped};
+use linerate_record::units::{bytes_iec, duration_ns, grouped};
 
 use super::objects::RunObjects;
 use super::preparation::{delete_set_objects, read_set_objects};
@@ -48,9 +48,9 @@ fn header(figures: Option<(&Series, &Point)>) -> String {
     }
 }
 
-/// The point's row of the report.
-fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
-    let label = format!("{} {}", spec.workload, spec.size);
+/// The point's row of the report; the first of a series names it.
+fn line(spec: &PointSpec, is_first: bool, figures: Option<(&Series, &Point)>) -> String {
+    let label = if is_first { format!("{} {}", spec.workload, spec.size) } else { String::new() };
     match figures {
         Some((series, point)) => linerate_report::terminal::point_line(&label, point, series.measure),
         None => format!("{spec}: no whole interval"),
@@ -255,6 +255,15 @@ impl SeriesDriver<'_> {
         let (levels, requested) = (&self.setup.load.levels, &recorder.manifest.requested);
         let mut course = SeriesSearch::new(levels, requested, timing.precision, timing.point_ms());
         let mut goes_on = ControlFlow::Continue(());
+        if !matches!(levels, Levels::Given(_)) {
+            let at_most = self.setup.timing.series_ms(levels) as f64 * 1e6;
+            self.progress.set_task(&format!(
+                "{} {}: searching, {} at most",
+                self.workload,
+                self.size,
+                duration_ns(at_most)
+            ));
+        }
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
         while let Some((level, time)) = course.next_level() {
@@ -329,7 +338,7 @@ impl SeriesDriver<'_> {
         Ok(self.finish_point(&spec, outcome.ended, view?.as_ref(), course))
     }
 
-    /// Takes how a point went, and shows its row; breaks off where the run is to end with it.
+    /// Takes how a point went, and shows its row if it is none of a search; breaks off where the run is to end with it.
     fn finish_point(
         &self,
         spec: &PointSpec,
@@ -338,14 +347,14 @@ impl SeriesDriver<'_> {
         course: &mut SeriesSearch,
     ) -> ControlFlow<()> {
         let figures = view.and_then(only_point);
-        if !self.has_header.replace(true) {
-            self.progress.finished(&header(figures));
-        }
         course.observe(ended, figures);
-        let so_far = figures.map(|(series, point)| (series, course.so_far(point)));
-        self.progress.finished(&line(spec, so_far.as_ref().map(|(series, point)| (*series, point))));
-        for (rate_per_s, now) in course.revised() {
-            self.progress.finished(&linerate_report::terminal::revised_line(rate_per_s, now));
+        // A search visits a level several times: its rows are those of the report, one for all visits of each.
+        if matches!(self.setup.load.levels, Levels::Given(_)) {
+            let is_first = !self.has_header.replace(true);
+            if is_first {
+                self.progress.finished(&header(figures));
+            }
+            self.progress.finished(&line(spec, is_first, figures));
         }
         let ends_run = matches!(ended, StopReason::ErrorLimit | StopReason::Canary | StopReason::ClientsLost);
         if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -220,7 +220,7 @@ fn run_cell(
             let (folder, ended) = load_cell(experiment_context, &loads[arm], cell, &fingerprint_scope)?;
             cleanup::report_leftovers(experiment_context, &folder, &ended, arm, &experiment.means[arm].keys);
             let mut outcome = match ended.code {
-                Some(found) if [0, code::REQUESTS, code::MISSED].map(i32::from).contains(&found) => {
+                Some(found) if [0, code::REQUESTS, code::MISSED, code::DISTURBED].map(i32::from).contains(&found) => {
                     cell_result::read_result(&folder, experiment.bytes_per_s)?
                 }
                 Some(_) if ended_with_leftovers_only(&folder, &ended) => {
