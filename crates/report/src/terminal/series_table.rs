@@ -332,6 +332,7 @@ mod tests {
             throttled: 0,
             warmup_requests: 0,
             warmup_errors: Default::default(),
+            failed_at_end: 0,
             retry_after_s: 0,
             rested_share: 0.0,
             paused_share: 0.0,
