@@ -268,9 +268,6 @@ fn point(
     let rows: Vec<&IntervalRow> = measured.iter().flat_map(|i| i.whole_rows()).collect();
     let sum = summed(rows.iter().copied())?;
     let of_warmup = summed(intervals.iter().filter(|i| i.warmup).flat_map(|i| i.whole_rows()))?;
-    let end_ms = measured.last().map_or(u64::MAX, |i| i.to_ms);
-    let at_end = intervals.iter().filter(|i| i.warmup && i.from_ms >= end_ms).flat_map(|i| &i.rows);
-    let failed_at_end = at_end.flat_map(|row| row.errors.values()).sum();
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
     let (requested, ended) = (&records.manifest.requested, point_end(records, begin.point).map(|e| e.ended));
@@ -316,7 +313,7 @@ fn point(
         too_few_ended: end.too_few,
         warmup_requests: of_warmup.requests,
         warmup_errors: of_warmup.errors,
-        failed_at_end,
+        failed_at_end: failed_at_end(intervals, &measured),
         retries: sum.retries,
         throttled: sum.throttled,
         retry_after_s: sum.retry_after_s,
@@ -336,6 +333,13 @@ fn point(
         client_spread: None,
         errors: sum.errors,
     }))
+}
+
+/// Requests that failed behind the measured time: what a record calls warm-up there ended no measurement.
+fn failed_at_end(intervals: &[&Interval], measured: &[&Interval]) -> u64 {
+    let end_ms = measured.last().map_or(u64::MAX, |i| i.to_ms);
+    let at_end = intervals.iter().filter(|i| i.warmup && i.from_ms >= end_ms).flat_map(|i| &i.rows);
+    at_end.flat_map(|row| row.errors.values()).sum()
 }
 
 /// Whether a point had settled. A warm-up that was found is looked for again in the whole; one that was given is not

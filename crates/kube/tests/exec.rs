@@ -233,10 +233,21 @@ fn a_stream_that_does_not_come_back_within_the_lease_ends() {
     assert!(fault.to_string().contains("error dialing backend"), "{fault}");
 }
 
+/// A server's answer, and parts of the words and of the remedy that it leads to.
+type Refusal = (fn(Call), &'static str, &'static str);
+
+fn each_has_its_words(cases: &[Refusal]) {
+    for (answer, words, remedy) in cases {
+        let server = Server::start(*answer);
+        let fault = fault(&server, "kube://ns/pod/c");
+        assert!(fault.to_string().contains(words), "{words}: {fault}");
+        assert!(fault.remedy().contains(remedy), "{remedy}: {}", fault.remedy());
+    }
+}
+
 #[test]
 fn each_refusal_has_words_and_a_remedy_of_its_own() {
-    type Answer = fn(Call);
-    let cases: [(Answer, &str, &str); 14] = [
+    each_has_its_words(&[
         (|call| call.refuse(401, "Unauthorized", "Unauthorized"), "refused the credentials", "log in again"),
         (
             |call| {
@@ -261,6 +272,12 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
             "server of the kubeconfig",
         ),
         (|call| call.json(404, "<html>nginx</html>"), "no such pod", "kubectl get pods"),
+    ]);
+}
+
+#[test]
+fn each_end_of_a_command_has_words_and_a_remedy_of_its_own() {
+    each_has_its_words(&[
         (drop, "closed on the way", "idle timeouts"),
         (
             |call| {
@@ -308,13 +325,7 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
             "another coordinator has been using this agent for 7 s",
             "wait for it to end",
         ),
-    ];
-    for (answer, words, remedy) in cases {
-        let server = Server::start(answer);
-        let fault = fault(&server, "kube://ns/pod/c");
-        assert!(fault.to_string().contains(words), "{words}: {fault}");
-        assert!(fault.remedy().contains(remedy), "{remedy}: {}", fault.remedy());
-    }
+    ]);
 }
 
 #[test]

@@ -443,7 +443,7 @@ fn last_values(readings: &Readings, of: ReadMeasure) -> Vec<(&str, &str, f64)> {
 
 #[test]
 fn a_server_counts_once_however_many_scrapes_have_it_and_servers_of_a_machine_add_up() {
-    let of = |server: &str, instance: &str| format!("\"server\":\"{server}\",\"instance\":\"{instance}\"");
+    let labels_of = |server: &str, instance: &str| format!("\"server\":\"{server}\",\"instance\":\"{instance}\"");
     let (sent, inflight) = ("minio_s3_traffic_sent_bytes", "minio_s3_requests_inflight_total");
     for (metric, measure, labels, expected) in [
         // The cluster's page, scraped of each server.
@@ -470,16 +470,20 @@ fn a_server_counts_once_however_many_scrapes_have_it_and_servers_of_a_machine_ad
             &[("10.0.0.1", "", 7.0)],
         ),
     ] {
-        let both = labels.map(|(server, instance)| series(&of(server, instance), 7));
+        let both = labels.map(|(server, instance)| series(&labels_of(server, instance), 7));
         assert_eq!(last_values(&readings_of(metric, &both), measure), expected, "{metric} {labels:?}");
     }
 }
 
 #[test]
 fn a_path_of_nvme_counts_where_its_drive_does_not() {
-    let of = |device: &str| format!("\"instance\":\"n1:9100\",\"device\":\"{device}\"");
+    let labels_of = |device: &str| format!("\"instance\":\"n1:9100\",\"device\":\"{device}\"");
     let found = |drive: u32| -> Vec<String> {
-        let both = [series(&of("nvme0n1"), drive), series(&of("nvme0c3n1"), 9), series(&of("nvme1c3n1"), 5)];
+        let both = [
+            series(&labels_of("nvme0n1"), drive),
+            series(&labels_of("nvme0c3n1"), 9),
+            series(&labels_of("nvme1c3n1"), 5),
+        ];
         let readings = readings_of("node_disk_read_bytes_total", &both);
         last_values(&readings, ReadMeasure::DriveRead)
             .iter()
@@ -499,8 +503,8 @@ fn refusing_joins(request: &str) -> String {
         return reply("422 Unprocessable Entity", "application/json", &body);
     }
     if request.contains("ceph_rgw_op_get_obj_bytes") {
-        let of = |instance: &str| series(&format!("\"instance\":\"{instance}\""), 7);
-        return matrix(&[of("n1:9926"), of("n2:9926")].join(","));
+        let series_of = |instance: &str| series(&format!("\"instance\":\"{instance}\""), 7);
+        return matrix(&[series_of("n1:9926"), series_of("n2:9926")].join(","));
     }
     healthy(request)
 }

@@ -3,6 +3,7 @@
 mod experiments;
 mod fixture;
 mod golden_file;
+mod junit_cases;
 mod linked;
 mod listed;
 mod nets;

@@ -2,7 +2,6 @@
 //! readings have instances, addresses, pods and hosts' names, several of which may be one machine.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use linerate_record::readings::{ReadMeasure, Readings, StatedMachine};
 use linerate_record::site::Site;
@@ -197,7 +196,8 @@ fn canonical(name: &str) -> String {
 
 /// The host's own part of a name with a domain; none of an address.
 fn host_of_domain(name: &str) -> Option<&str> {
-    name.split_once('.').map(|(host, _)| host).filter(|_| name.parse::<IpAddr>().is_err())
+    let is_of_address = |host: &str| host.contains(':') || host.bytes().all(|byte| byte.is_ascii_digit());
+    name.split_once('.').map(|(host, _)| host).filter(|host| !is_of_address(host))
 }
 
 fn kind(site: &Site, one: &Found) -> Option<usize> {

@@ -96,7 +96,8 @@ macro_rules! gateway {
 }
 
 /// A rate of each host's gateways, where ceph-exporter, which runs on every host, has them by an `instance_id` that
-/// gateways of several hosts share (Rook's before it names their services apart), or no manager says on which host one is.
+/// gateways of several hosts share (Rook's before it names their services apart), or no manager says on which host one
+/// is.
 macro_rules! exported {
     ($of:ident, $before:literal, $metric:literal, $after:literal) => {
         SourceRow {

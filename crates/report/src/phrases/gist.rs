@@ -10,7 +10,7 @@ use super::{plural, series_name};
 pub(crate) fn gist(view: &View) -> String {
     let critical = || view.findings.iter().filter(|found| found.severity == Severity::Critical);
     if let Some(first) = critical().next() {
-        let problems = plural(critical().count() as u64, "serious problem");
+        let problems = plural(critical().count() as u64, "critical problem");
         return format!("Do not rely on these figures yet, because of {problems}: {}.", first.claim);
     }
     let mean = |series: &Series| series.summary.best.map(|best| best.throughput.mean);

@@ -16,8 +16,8 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
 }
 
 /// What a line outdoes of those before it. That files of this machine outdo those of its distribution is as it should
-/// be. What the kernel has goes before what the files would do: not everything reads etc/sysctl.conf, and values are set
-/// after the boot.
+/// be. What the kernel has goes before what the files would do: not everything reads etc/sysctl.conf, and values are
+/// set after the boot.
 fn outdone(snapshot: &Snapshot, winner: &Configured, before: &[Configured]) -> Option<AuditFinding> {
     let is_own = |line: &&Configured| !line.file.starts_with("usr/lib/");
     let is_same = |one: &str, other: &str| same_in(&winner.name, &as_read(one), &as_read(other));

@@ -11,7 +11,8 @@ use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
 use linerate_record::units::grouped;
 
-use super::setup::{PreparedRun, deletion_rate_limit};
+use super::resolved_load::deletion_rate_limit;
+use super::setup::PreparedRun;
 use super::{stored_check, versioned_bucket};
 use crate::run::cleanup::{command, gave_up_text};
 use crate::run::interrupt;

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use linerate_analysis::slo::RateSearchLimits;
-use linerate_record::load::{Levels, Load};
+use linerate_record::load::{Levels, Load, Rate};
 use linerate_record::run::{DefaultSearchLimits, MaybeKnown, Resolved};
 
 use super::preparation;
 use crate::run::point_timing::Timing;
+use crate::terminal::error::Failure;
 
 /// What a load became, under a prefix of the run's own and from these addresses.
 pub(super) fn resolved(load: &Load, timing: &Timing, prefix: &str, sources: &[IpAddr]) -> Resolved {
@@ -253,4 +254,20 @@ mod tests {
         });
         assert_eq!(open["resolved"], expected);
     }
+}
+
+/// Deletions per second at the most: a cap on requests holds for them too, the rate of an open loop does not.
+pub(super) fn deletion_rate_limit(load: &Load) -> Option<f64> {
+    match load.max_rate {
+        Some(Rate::Requests(per_s)) => Some(per_s),
+        _ => None,
+    }
+}
+
+/// Of the order and of the bytes of a run.
+pub(super) fn random_seed() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Failure::usage(format!("no random numbers from the kernel: {e}")))?;
+    Ok(u64::from_le_bytes(bytes))
 }

@@ -120,7 +120,7 @@ impl<'a> PreparedRun<'a> {
         client_selection.is_none().then(|| require_open_files(&load.levels)).transpose()?;
         let aimed = resolve_target(&load, yes_load, trust, credentials, client_selection.as_ref())?;
         let ResolvedTarget { hosts, trust, credentials, process } = aimed;
-        let seed = random_seed()?;
+        let seed = resolved_load::random_seed()?;
         let endpoint = &load.endpoint;
         let session = Session {
             tls: trust.map(|trust| Tls::new(trust, &hosts, endpoint.lookup, &endpoint.bucket)).transpose()?,
@@ -383,7 +383,7 @@ impl<'a> PreparedRun<'a> {
         }
         let bucket =
             Bucket::connect_any_heeding(&self.session, &CancelToken::ShuttingDown(Arc::clone(&self.shutdown_budget)));
-        let per_s = deletion_rate_limit(&self.load);
+        let per_s = resolved_load::deletion_rate_limit(&self.load);
         let called = bucket.and_then(|bucket| calls(&mut bucket.held_to(per_s)));
         let why = match &called {
             Err(BucketError::Late { ended, .. }) => Some(ended.to_string()),
@@ -587,14 +587,6 @@ fn start_own_target(kind: OwnTarget, drive: Option<&Path>, tls: Option<&TlsTrust
     })
 }
 
-/// Deletions per second at the most: a cap on requests holds for them too, the rate of an open loop does not.
-pub(super) fn deletion_rate_limit(load: &Load) -> Option<f64> {
-    match load.max_rate {
-        Some(Rate::Requests(per_s)) => Some(per_s),
-        _ => None,
-    }
-}
-
 /// By how many times the intervals of a run are more with clients.
 fn reading_multiplier(clients: Option<&ClientSelection>) -> usize {
     clients.map_or(1, |requested| requested.most() as usize * requested.counts.len())
@@ -602,11 +594,4 @@ fn reading_multiplier(clients: Option<&ClientSelection>) -> usize {
 
 fn local_host(process: &TargetProcess) -> Host {
     Host { authority: process.address.to_string(), address: process.address }
-}
-
-fn random_seed() -> Result<u64, Failure> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| Failure::usage(format!("no random numbers from the kernel: {e}")))?;
-    Ok(u64::from_le_bytes(bytes))
 }
