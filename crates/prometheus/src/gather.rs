@@ -467,7 +467,7 @@ fn label_value<'l>(labels: &'l Labels, name: &str) -> Option<&'l str> {
 /// machine has. What is scraped at such an instance is called by it as its other exporters are.
 pub(crate) fn naming_label<'l>(wanted: &[&str], value: impl Fn(&str) -> Option<&'l str>) -> Option<&'l str> {
     let names_one = |label: &&str| value(label).filter(|text| *label == "instance" || !is_loopback(text));
-    wanted.iter().find_map(|label| names_one(label)).or_else(|| wanted.iter().find_map(|label| value(label)))
+    wanted.iter().find_map(names_one).or_else(|| wanted.iter().find_map(|label| value(label)))
 }
 
 /// Whether an address is of whichever machine it is looked up on.

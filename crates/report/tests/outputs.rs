@@ -1,7 +1,5 @@
 //! What each output says of the same view.
 
-use std::collections::BTreeMap;
-
 use linerate_analysis::slo::BoundVerdict;
 use linerate_analysis::view::{
     BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, Point, TimelineSpan, View,

@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 
 use linerate_analysis::slo::RateSearchLimits;
-use linerate_record::load::{Levels, Load, Rate};
+use linerate_record::load::{Levels, Load};
 use linerate_record::run::{DefaultSearchLimits, MaybeKnown, Resolved};
+use linerate_record::units::Rate;
 
 use super::preparation;
 use crate::run::point_timing::Timing;
-use crate::terminal::error::Failure;
+use crate::terminal::failure::Failure;
 
 /// What a load became, under a prefix of the run's own and from these addresses.
 pub(super) fn resolved(load: &Load, timing: &Timing, prefix: &str, sources: &[IpAddr]) -> Resolved {
@@ -47,6 +48,7 @@ mod tests {
     use linerate_record::load::{Choice, Payload, Spacing, Unique, Write};
     use linerate_record::machine::Machine;
     use linerate_record::run::{Client, LoadRequest, Manifest, SCHEMA};
+    use linerate_record::units::Rate;
     use serde_json::{Value, json};
 
     use super::*;

@@ -19,7 +19,7 @@ use linerate_record::experiment::KeySource;
 use linerate_record::load::{Load, OwnTarget, Server, TlsTrust};
 use linerate_record::run::{Client, LoadRequest, Manifest, Op, SCHEMA, Target, TargetKind, TlsUsed, series};
 use linerate_record::site::Site;
-use linerate_record::units::{Bytes, Rate};
+use linerate_record::units::Bytes;
 use linerate_report::dry_run::in_words;
 use linerate_wire::clock::{Clock, unix_base_ns};
 use linerate_wire::deadline::{CancelToken, ShutdownBudget};
@@ -120,7 +120,7 @@ impl<'a> PreparedRun<'a> {
         client_selection.is_none().then(|| require_open_files(&load.levels)).transpose()?;
         let aimed = resolve_target(&load, yes_load, trust, credentials, client_selection.as_ref())?;
         let ResolvedTarget { hosts, trust, credentials, process } = aimed;
-        let seed = resolved_load::random_seed()?;
+        let seed = super::resolved_load::random_seed()?;
         let endpoint = &load.endpoint;
         let session = Session {
             tls: trust.map(|trust| Tls::new(trust, &hosts, endpoint.lookup, &endpoint.bucket)).transpose()?,
@@ -383,7 +383,7 @@ impl<'a> PreparedRun<'a> {
         }
         let bucket =
             Bucket::connect_any_heeding(&self.session, &CancelToken::ShuttingDown(Arc::clone(&self.shutdown_budget)));
-        let per_s = resolved_load::deletion_rate_limit(&self.load);
+        let per_s = super::resolved_load::deletion_rate_limit(&self.load);
         let called = bucket.and_then(|bucket| calls(&mut bucket.held_to(per_s)));
         let why = match &called {
             Err(BucketError::Late { ended, .. }) => Some(ended.to_string()),
