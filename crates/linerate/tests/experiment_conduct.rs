@@ -95,7 +95,7 @@ fn arms_of_bench_flags_are_compared_on_a_target_that_is_left_as_it_was() {
 fn blocks_on_a_target_that_bench_starts_count_though_its_port_is_another_each_time() {
     let out = tempdir().unwrap();
     let same = ["--with", "one=--threads 1", "--with", "two=--threads 1"];
-    let mut command = command(&out.path().join("same"), "--blocks 2 -f json", &same);
+    let mut command = command(&out.path().join("same"), "--blocks 6 -f json", &same);
     let reported = report(&command.args(["--target", "null"]).output().unwrap());
     let blocks = &reported.report.blocks;
     let excluded: Vec<&String> = blocks.iter().flat_map(|block| &block.excluded).collect();

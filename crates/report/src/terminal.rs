@@ -235,7 +235,8 @@ fn findings(findings: &[Finding], why: bool, look: TextStyle) -> String {
         if why {
             text.push_str(&hanging("          why", 15, &finding.evidence, look));
         }
-        if why || finding.severity == Severity::Critical {
+        // What is left at a target is deleted by the command that its remedy names.
+        if why || finding.severity == Severity::Critical || finding.kind == FindingKind::LeftBehind {
             text.push_str(&hanging("          try", 15, &finding.remedy, look));
         }
     }
