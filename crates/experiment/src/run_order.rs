@@ -39,8 +39,8 @@ pub(crate) fn within_blocks(pairs: &[Option<(u32, u32)>], baseline: &str) -> Pla
         let mut by_time = pairs;
         by_time.sort_unstable_by_key(|(arm, base)| *arm.min(base));
         let is_after: Vec<bool> = by_time.iter().map(|(arm, base)| arm > base).collect();
-        let told = |turns| format!("which of it and {baseline} ran first changed {turns} times in {n} blocks");
-        return by_turns(&is_after, told);
+        let describe = |turns| format!("which of it and {baseline} ran first changed {turns} times in {n} blocks");
+        return by_turns(&is_after, describe);
     }
     let (way, times) = if 2 * after > n { ("after", after) } else { ("before", n - after) };
     PlaceOrder::Uneven(format!("it ran {way} {baseline} in {times} of {n} blocks"))
@@ -107,8 +107,8 @@ fn turns(sides: &[bool]) -> usize {
     sides.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
-/// How probable as many changes as `turns` or more are, or as many or fewer, whichever is less, where `a` of one side and
-/// `b` of the other come in a drawn order.
+/// How probable as many changes as `turns` or more are, or as many or fewer, whichever is less, where `a` of one side
+/// and `b` of the other come in a drawn order.
 fn turns_p(a: usize, b: usize, turns: usize) -> f64 {
     if a == 0 || b == 0 {
         return 1.0;

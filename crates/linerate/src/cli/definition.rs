@@ -34,7 +34,7 @@ Exit codes:
   4    1 % or more of a point's requests failed, none ended, a body was wrong, objects missing or unchecked, target lost
   5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, --check, --diff
   6    tune, experiment: changes were not made or not restored; each is named; --fleet: all rolled back, or nodes differ
-  7    experiment analyze: a difference is an association, confounded with time or carried over, not an effect of the arm
+  7    experiment analyze: a difference is an association, confounded with time or carried over
   130  interrupted; the run folder has all measurements so far
 
 Start with `linerate bench`: it needs no server and no flags.";
