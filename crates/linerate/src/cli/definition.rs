@@ -35,10 +35,7 @@ Exit codes:
   5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, --check, --diff
   6    tune, experiment: changes were not made or not restored; each is named; --fleet: all rolled back, or nodes differ
   7    experiment analyze: a difference is an association, confounded with time or carried over
-<<<<<<< HEAD
   8    disturbed by other load on this machine: points without an answer say nothing of the target
-=======
->>>>>>> main
   130  interrupted; the run folder has all measurements so far
 
 Start with `linerate bench`: it needs no server and no flags.";
