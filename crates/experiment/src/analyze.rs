@@ -335,11 +335,13 @@ fn judge(compared: &mut [Vec<Compared>], strata: &[Stratum<'_>], family: &Family
             one.effect.decision = if none_can_be { Decision::Refused } else { decision(one, called, requested) };
             // What its own place in the family asks, where it is not enough by itself.
             let asks = one.effect.p.map_or(0.0, |p| level(tested.partition_point(|other| *other <= p)));
-            one.effect.sentence = sentence(one, stratum, family, (tested.len(), asks));
-            if let Some(why) = carry_over::reason(one, stratum, family) {
-                one.effect.sentence = sentences::void(&one.effect, family.baseline, requested.alpha, "", &why);
-                one.effect.decision = Decision::CarriedOver;
-            }
+            one.effect.sentence = match carry_over::reason(one, stratum, family) {
+                Some(why) => {
+                    one.effect.decision = Decision::CarriedOver;
+                    sentences::void(&one.effect, family.baseline, requested.alpha, "", &why)
+                }
+                None => sentence(one, stratum, family, (tested.len(), asks)),
+            };
         }
     }
 }

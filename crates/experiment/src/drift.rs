@@ -1,8 +1,10 @@
 //! What time and order did to the figures. None of it makes the test wrong, whose arms were drawn; all of it makes a
 //! reader wiser.
 
+use std::collections::BTreeMap;
+
 use linerate_analysis::student;
-use linerate_record::experiment::{Arm, Block, Remark, RemarkKind};
+use linerate_record::experiment::{Arm, Block, MeasuredCell, Remark, RemarkKind};
 
 use crate::sentences::signed;
 use linerate_analysis::rng::{SeededRng, shuffle};
@@ -32,6 +34,22 @@ pub(crate) fn figures(blocks: &[Block], arm: u32) -> Vec<f64> {
 /// The logarithm of what an arm measured in a block.
 pub(crate) fn figure(block: &Block, arm: u32) -> Option<f64> {
     block.cells.iter().find(|cell| cell.arm == arm).and_then(|cell| cell.throughput_per_s).map(f64::ln)
+}
+
+/// A cell of which nothing is known but its arm and what it measured, if anything.
+pub(crate) fn cell_of_figure(arm: u32, throughput_per_s: Option<f64>) -> MeasuredCell {
+    MeasuredCell {
+        arm,
+        started_ns: 0,
+        ended_ns: 0,
+        throughput_per_s,
+        settled_ns: None,
+        trend: None,
+        later: None,
+        settle_ns: 0,
+        faulty: false,
+        secondary: BTreeMap::new(),
+    }
 }
 
 /// Logarithms of what several arms measured in a block, those that have a figure.
@@ -167,8 +185,7 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::design::order;
-    use linerate_record::experiment::{MeasuredCell, Role};
-    use std::collections::BTreeMap;
+    use linerate_record::experiment::Role;
 
     /// Blocks of three arms without effects, of what is made of block, arm and the arm before, with 1 % of noise.
     fn blocks(seed: u64, figure: impl Fn(u32, u32, Option<u32>) -> f64) -> Vec<Block> {
@@ -177,18 +194,7 @@ mod tests {
             let noise = (0..12).map(|_| rng.unit()).sum::<f64>() - 6.0;
             let value = 1e9 * (figure(block, arm, last) + 0.01 * noise).exp();
             last = Some(arm);
-            MeasuredCell {
-                arm,
-                started_ns: 0,
-                ended_ns: 0,
-                throughput_per_s: Some(value),
-                settled_ns: None,
-                trend: None,
-                later: None,
-                settle_ns: 0,
-                faulty: false,
-                secondary: BTreeMap::new(),
-            }
+            cell_of_figure(arm, Some(value))
         };
         (0..20)
             .map(|block| Block {

@@ -20,8 +20,9 @@ const PERHAPS_CARRIED: f64 = 0.3;
 /// Share of an arm's cells that may end unsettled: a search for the end of a ramp errs now and then.
 const UNSETTLED_MAX: f64 = 0.5;
 
-/// How improbable it must be that cells of one arm are faulty as much more often than those of the baseline for blocks
-/// without them to be told as chosen. Of 20 cells against 40, four against none are, and two against none are not.
+/// How improbable it must be that cells of one arm are faulty as much more often than those of the baseline for the
+/// blocks without them to count as a selection. Of 20 cells against 40, four against none are, and two against none are
+/// not.
 const FAULTY_APART: f64 = 0.1;
 
 /// How improbable it must be that an arm's cells rise or fall as much more than the baseline's while they are measured.
@@ -282,6 +283,7 @@ fn hypergeometric(own: usize, of: usize, base: usize, base_of: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drift::cell_of_figure;
 
     #[test]
     fn fishers_test_is_that_of_the_tables() {
@@ -310,16 +312,10 @@ mod tests {
                         let (level, faulty, settled) = new_cell(block, arm, before);
                         before = Some(arm);
                         MeasuredCell {
-                            arm,
-                            started_ns: 0,
-                            ended_ns: 0,
-                            throughput_per_s: Some(1e9 * level.exp()),
                             settled_ns: settled.then_some(0),
                             trend: Some(if arm == 1 && ramp { 0.02 } else { 0.0 } + 0.001 * f64::from(block % 3)),
-                            later: None,
-                            settle_ns: 0,
                             faulty,
-                            secondary: std::collections::BTreeMap::new(),
+                            ..cell_of_figure(arm, Some(1e9 * level.exp()))
                         }
                     })
                     .collect();
@@ -336,17 +332,10 @@ mod tests {
             let mut rng = SeededRng::new(seed, 9);
             let mut blocks = |failing: [f64; 3]| -> Vec<Block> {
                 let mut new_block = |_: u32| {
-                    let mut new_cell = |arm: u32| MeasuredCell {
-                        arm,
-                        started_ns: 0,
-                        ended_ns: 0,
-                        throughput_per_s: Some(1e9 * (0.01 * rng.unit()).exp()),
-                        settled_ns: Some(0),
-                        trend: Some(0.0),
-                        later: None,
-                        settle_ns: 0,
-                        faulty: rng.unit() < failing[arm as usize],
-                        secondary: std::collections::BTreeMap::new(),
+                    let mut new_cell = |arm: u32| {
+                        let cell = cell_of_figure(arm, Some(1e9 * (0.01 * rng.unit()).exp()));
+                        let faulty = rng.unit() < failing[arm as usize];
+                        MeasuredCell { settled_ns: Some(0), trend: Some(0.0), faulty, ..cell }
                     };
                     let cells: Vec<MeasuredCell> = (0..3).map(&mut new_cell).collect();
                     let excluded = cells.iter().filter(|cell| cell.faulty).map(|cell| cell.arm.to_string()).collect();

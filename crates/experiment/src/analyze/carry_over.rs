@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use linerate_record::experiment::{Block, Decision, MeasuredCell};
 
 use super::{Compared, Family, Stratum, arms};
+use crate::drift::cell_of_figure;
 use crate::invalidation::{self, Claim};
 use crate::table::TableRow;
 
@@ -32,18 +33,7 @@ fn blocks(stratum: &Stratum<'_>, number: impl Fn(&str) -> Option<u32>) -> Option
     rows.sort_by_key(|block| block[0].order);
     let cell = |row: &&TableRow| {
         row.order?;
-        Some(MeasuredCell {
-            arm: number(&row.arm)?,
-            started_ns: 0,
-            ended_ns: 0,
-            throughput_per_s: Some(row.value).filter(|value| *value > 0.0),
-            settled_ns: None,
-            trend: None,
-            later: None,
-            settle_ns: 0,
-            faulty: false,
-            secondary: BTreeMap::new(),
-        })
+        Some(cell_of_figure(number(&row.arm)?, Some(row.value).filter(|value| *value > 0.0)))
     };
     let block = |rows: &Vec<&TableRow>| {
         let cells = rows.iter().map(cell).collect::<Option<Vec<MeasuredCell>>>()?;
