@@ -101,9 +101,10 @@ fn finders() -> Option<Finders> {
     let mut keys = KNOWN_KEYS.lock().unwrap_or_else(PoisonError::into_inner);
     if keys.finders.is_none() && !(keys.used.is_empty() && keys.possible.is_empty()) {
         // It fails where keys take gigabytes, of which a process is not given a thousandth.
-        let used = Finder::new(&keys.used, []).ok().map(Arc::new);
-        let secret = Finder::new(&keys.secret, []).ok().map(Arc::new);
-        let all = Finder::new(&keys.used, &keys.possible).ok().map(Arc::new);
+        let names = || keys.used.difference(&keys.secret);
+        let used = Finder::new(names(), &keys.secret, []).ok().map(Arc::new);
+        let secret = Finder::new([], &keys.secret, []).ok().map(Arc::new);
+        let all = Finder::new(names(), &keys.secret, &keys.possible).ok().map(Arc::new);
         keys.finders = used.zip(secret).zip(all).map(|((used, secret), all)| Finders { used, secret, all });
     }
     keys.finders.clone()

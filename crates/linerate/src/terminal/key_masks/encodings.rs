@@ -15,6 +15,8 @@ const LAYERS_MAX: usize = 4;
 /// One text that is looked for.
 struct EncodedKey {
     text: Vec<u8>,
+    /// It may be a word of its own accord: parts of other words and of paths are not the key.
+    value_only: bool,
     /// In base64, signs at either end hold bits of the key and of what stands beside it.
     shared_ends: (bool, bool),
 }
@@ -27,13 +29,15 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Of keys that are in use, in every form, and of others, as they are but for escapes.
+    /// Of names of keys and of secrets that are in use, in every form, and of others, as they are but for escapes.
     pub(super) fn new<'k>(
-        used: impl IntoIterator<Item = &'k String>,
+        names: impl IntoIterator<Item = &'k String>,
+        secrets: impl IntoIterator<Item = &'k String>,
         others: impl IntoIterator<Item = &'k String>,
     ) -> Result<Self, BuildError> {
         let mut forms = Vec::new();
-        used.into_iter().for_each(|key| forms.extend(all_forms(key)));
+        names.into_iter().for_each(|name| forms.extend(all_forms(name, true)));
+        secrets.into_iter().for_each(|secret| forms.extend(all_forms(secret, is_word(secret))));
         others.into_iter().for_each(|key| forms.extend(unencoded_forms(key)));
         let quotes = forms.iter().any(|form| form.text.contains(&b'\'') || form.text.contains(&b'"'));
         // A table of all states would be faster to search, and takes a second and 100 MB to make of a session token.
@@ -63,8 +67,31 @@ impl Finder {
 
     fn find_ranges(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let found = self.search.find_overlapping_iter(bytes);
-        found.map(|hit| self.forms[hit.pattern().as_usize()].with_shared_ends(bytes, hit.range())).collect()
+        found.filter_map(|hit| self.forms[hit.pattern().as_usize()].range_in(bytes, hit.range())).collect()
     }
+}
+
+/// Whether a secret is letters alone, as `minioadmin` is: then paths and names of users hold it by chance.
+fn is_word(secret: &str) -> bool {
+    secret.bytes().all(|b| b.is_ascii_lowercase())
+}
+
+/// Whether what was found is a value: neither a part of a longer word, nor of a path. What follows `//` is a user.
+fn is_value(bytes: &[u8], found: &Range<usize>) -> bool {
+    let in_word = |b: &u8| b.is_ascii_alphanumeric() || b"_-".contains(b);
+    let before = &bytes[..found.start];
+    let is_after_word = match before {
+        [.., b'/', b'/'] => false,
+        [.., b'/'] => true,
+        [.., b] => in_word(b),
+        [] => false,
+    };
+    let is_before_word = match &bytes[found.end..] {
+        [b'.', b, ..] => in_word(b),
+        [b, ..] => in_word(b),
+        [] => false,
+    };
+    !is_after_word && !is_before_word
 }
 
 /// Ranges in order, those that meet as one.
@@ -81,7 +108,7 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 fn plain_form(text: &[u8]) -> EncodedKey {
-    EncodedKey { text: text.to_vec(), shared_ends: (false, false) }
+    EncodedKey { text: text.to_vec(), value_only: false, shared_ends: (false, false) }
 }
 
 /// A key as it is.
@@ -99,9 +126,10 @@ fn unencoded_forms(key: &str) -> Vec<EncodedKey> {
     forms
 }
 
-/// All that a key may be in a text without escapes.
-fn all_forms(key: &str) -> Vec<EncodedKey> {
+/// All that a key may be in a text without escapes. What encodes it is in no word by chance.
+fn all_forms(key: &str, value_only: bool) -> Vec<EncodedKey> {
     let mut forms = unencoded_forms(key);
+    forms.iter_mut().for_each(|form| form.value_only = value_only);
     if key.contains(' ') {
         forms.push(plain_form(key.replace(' ', "+").as_bytes()));
     }
@@ -123,10 +151,15 @@ fn base64_forms(key: &[u8], behind: usize) -> [EncodedKey; 2] {
     let (first, last) = ((8 * behind).div_ceil(6), 8 * all.len() / 6);
     let shared_ends = (behind > 0, all.len() % 3 > 0);
     [STANDARD_NO_PAD, URL_SAFE_NO_PAD]
-        .map(|alphabet| EncodedKey { text: alphabet.encode(&all).as_bytes()[first..last].to_vec(), shared_ends })
+        .map(|alphabet| EncodedKey { text: alphabet.encode(&all).as_bytes()[first..last].to_vec(), value_only: false, shared_ends })
 }
 
 impl EncodedKey {
+    /// Where the key stands, if what was found is one.
+    fn range_in(&self, bytes: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+        (!self.value_only || is_value(bytes, &found)).then(|| self.with_shared_ends(bytes, found))
+    }
+
     /// What was found with the signs beside it that hold a part of the key, and the padding.
     fn with_shared_ends(&self, bytes: &[u8], mut found: Range<usize>) -> Range<usize> {
         let is_sign = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || b"+/-_".contains(b));
@@ -262,7 +295,7 @@ mod tests {
     fn masked(keys: &[&str], text: &str) -> String {
         let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
         let mut text = text.to_owned();
-        for range in Finder::new(&keys, []).unwrap().find(&text).into_iter().rev() {
+        for range in Finder::new([], &keys, []).unwrap().find(&text).into_iter().rev() {
             text.replace_range(range, "***");
         }
         text
@@ -299,8 +332,29 @@ mod tests {
     }
 
     #[test]
+    fn names_of_keys_and_secrets_of_letters_alone_are_masked_as_values_and_not_within_paths_and_words() {
+        let name = "minioadmin".to_owned();
+        for (text, expected) in [
+            ("/home/minioadmin/w/zz: no such file", "/home/minioadmin/w/zz: no such file"),
+            ("/minioadmin/w/zz", "/minioadmin/w/zz"),
+            ("minioadmin2, my-minioadmin and minioadmin.example", "minioadmin2, my-minioadmin and minioadmin.example"),
+            ("the key minioadmin. Or 'minioadmin'", "the key ***. Or '***'"),
+            ("Credential=minioadmin/20261129/us-east-1", "Credential=***/20261129/us-east-1"),
+            ("http://minioadmin:minioadmin@host", "http://***:***@host"),
+            ("%22minioadmin%22 bWluaW9hZG1pbg==", "%22***%22 ***"),
+        ] {
+            for finder in [Finder::new([&name], [], []), Finder::new([], [&name], [])] {
+                let mut shown = text.to_owned();
+                finder.unwrap().find(text).into_iter().rev().for_each(|range| shown.replace_range(range, "***"));
+                assert_eq!(shown, expected, "{text}");
+            }
+        }
+        assert_eq!(masked(&["Abcdefgh1"], "/x/Abcdefgh1/y"), "/x/***/y");
+    }
+
+    #[test]
     fn keys_that_overlap_are_masked_as_one() {
-        assert_eq!(masked(&["abcdefgh", "efghijkl", "abcdefghX"], "-abcdefghijkl-abcdefghX-"), "-***-***-");
+        assert_eq!(masked(&["abcdefg1", "defg1jkl", "abcdefg1X"], "-abcdefg1jkl-abcdefg1X-"), "-***-***-");
     }
 
     #[test]
@@ -331,12 +385,12 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn arbitrary_text_is_searched_without_a_panic_and_cut_between_signs(text in ESCAPE_CHARACTERS) {
-            let keys = ["abcdefab".to_owned(), "\\'\"%é0000".to_owned()];
-            for range in Finder::new(&keys, []).unwrap().find(&text) {
+            let keys = ["abcdefa8".to_owned(), "\\'\"%é0000".to_owned()];
+            for range in Finder::new([], &keys, []).unwrap().find(&text) {
                 proptest::prop_assert!(text.is_char_boundary(range.start) && text.is_char_boundary(range.end));
             }
-            let hidden = format!("{text}%61b\\u0063def&#97;b{text}");
-            proptest::prop_assert!(!Finder::new(&keys, []).unwrap().find(&hidden).is_empty());
+            let hidden = format!("{text}%61b\\u0063def&#97;8{text}");
+            proptest::prop_assert!(!Finder::new([], &keys, []).unwrap().find(&hidden).is_empty());
         }
     }
 }
