@@ -90,7 +90,7 @@ impl Agent {
                     return deeds;
                 }
             };
-            let has_lapsed = self.lease.has_lapsed(now);
+            let is_overdue = self.lease.is_overdue(now);
             self.lease.renew(now);
             if let Some(why) = self.refusal(&message) {
                 deeds.push(said(&FromAgent::Refused { why: why.to_owned() }));
@@ -101,7 +101,7 @@ impl Agent {
                     vec![said(&FromAgent::Exchange { number, taken_ns, answered_ns })]
                 }
                 // Whoever gave this order may have given it up long ago, and found another way.
-                ToAgent::Change { .. } if has_lapsed => vec![AgentAction::End(EndReason::Lapsed)],
+                ToAgent::Change { .. } if is_overdue => vec![AgentAction::End(EndReason::Lapsed)],
                 message => self.deeds(message),
             });
             if matches!(deeds.last(), Some(AgentAction::End(_))) {
@@ -112,9 +112,10 @@ impl Agent {
 
     fn deeds(&mut self, message: ToAgent) -> Vec<AgentAction> {
         let action = match message {
-            ToAgent::Hello { protocol, token } if !self.is_greeted => {
+            ToAgent::Hello { protocol, token, lease_ms } if !self.is_greeted => {
                 self.is_greeted = true;
                 self.hello.token = token;
+                self.lease.extend(Duration::from_millis(lease_ms.unwrap_or(0)));
                 let hello = said(&FromAgent::Hello(Box::new(self.hello.clone())));
                 return if protocol == PROTOCOL {
                     vec![hello]
@@ -247,7 +248,7 @@ mod tests {
     }
 
     fn greeting(protocol: u32) -> ToAgent {
-        ToAgent::Hello { protocol, token: "abc".to_owned() }
+        ToAgent::Hello { protocol, token: "abc".to_owned(), lease_ms: None }
     }
 
     fn messages(deeds: &[AgentAction]) -> Vec<FromAgent> {

@@ -4,6 +4,7 @@
 //! Instants are nanoseconds since the Unix epoch by a clock that never steps: they time answers too.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use linerate_record::fleet::MachineState;
 use linerate_record::load::Server;
@@ -14,7 +15,7 @@ use crate::driven_load::DrivenLoad;
 pub use crate::driven_load::LoadEvent;
 pub use crate::error::AgentError;
 use crate::error::lie;
-use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
+use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH, SilenceLimit};
 use crate::load_protocol::{LoadMessage, LoadOrder, PointOrder};
 use crate::machine_state::state;
 use crate::message_limits::printable;
@@ -59,6 +60,8 @@ pub struct Conversation {
     answered: u64,
     exchange: Option<Requested>,
     last_exchange_ns: i64,
+    /// How long it may take for an answer: its lease, or longer by how long it took before.
+    silence: SilenceLimit,
     /// Until when its silence is the stream's fault.
     excused_ns: i64,
     /// Whether its machine is wanted.
@@ -83,10 +86,18 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation, and its first bytes. An agent has to answer within so many nanoseconds.
+    /// A conversation, and its first bytes. An agent has to answer within so many nanoseconds, and goes on for `lease`
+    /// without a message.
     #[must_use]
-    pub fn begin(token: String, is_machine_wanted: bool, now_ns: i64, greet_within_ns: i64) -> (Conversation, Vec<u8>) {
-        let hello = framed(&ToAgent::Hello { protocol: PROTOCOL, token: token.clone() });
+    pub fn begin(
+        token: String,
+        is_machine_wanted: bool,
+        now_ns: i64,
+        greet_within_ns: i64,
+        lease: Duration,
+    ) -> (Conversation, Vec<u8>) {
+        let lease_ms = (lease > LAPSES_AFTER).then(|| u64::try_from(lease.as_millis()).unwrap_or(u64::MAX));
+        let hello = framed(&ToAgent::Hello { protocol: PROTOCOL, token: token.clone(), lease_ms });
         let begun = Conversation {
             token,
             decoder: Decoder::default(),
@@ -95,6 +106,7 @@ impl Conversation {
             answered: 0,
             exchange: None,
             last_exchange_ns: now_ns,
+            silence: SilenceLimit::new(lease),
             excused_ns: i64::MIN,
             is_machine_wanted,
             machine_requested_ns: None,
@@ -115,8 +127,8 @@ impl Conversation {
 
     /// The same of an agent that goes on until it is told to end.
     #[must_use]
-    pub fn stay(token: String, now_ns: i64, greet_within_ns: i64) -> (Conversation, Vec<u8>) {
-        let (begun, hello) = Conversation::begin(token, false, now_ns, greet_within_ns);
+    pub fn stay(token: String, now_ns: i64, greet_within_ns: i64, lease: Duration) -> (Conversation, Vec<u8>) {
+        let (begun, hello) = Conversation::begin(token, false, now_ns, greet_within_ns, lease);
         (Conversation { stays: true, ..begun }, hello)
     }
 
@@ -268,6 +280,8 @@ impl Conversation {
                 let Some(requested) = self.exchange.take().filter(|requested| requested.number == number) else {
                     return out_of_turn("a time");
                 };
+                let delay_ns = now_ns.saturating_sub(requested.at_ns.max(self.excused_ns));
+                self.silence.note_delay(Duration::from_nanos(u64::try_from(delay_ns).unwrap_or(0)));
                 let exchange = ClockExchange { sent_ns: requested.at_ns, taken_ns, answered_ns, returned_ns: now_ns };
                 self.clocks.take(exchange).map_err(|error| AgentError::Lie(error.to_string()))?;
                 self.answered += 1;
@@ -326,7 +340,7 @@ impl Conversation {
                 Ok(Vec::new())
             };
         }
-        let deadline = nanoseconds(LAPSES_AFTER);
+        let deadline = nanoseconds(self.silence.limit());
         if self
             .exchange
             .is_some_and(|requested| now_ns - requested.at_ns.max(self.excused_ns).max(self.heard_ns) > deadline)

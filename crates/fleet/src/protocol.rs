@@ -32,6 +32,9 @@ pub enum ToAgent {
         protocol: u32,
         /// What the agent repeats, so that an answer is known to be one.
         token: String,
+        /// For how long it goes on without a message, in milliseconds, where its own lease is shorter.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease_ms: Option<u64>,
     },
     /// Asks for the time.
     Exchange {

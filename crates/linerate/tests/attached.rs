@@ -100,7 +100,7 @@ fn now_ns() -> i64 {
 /// Speaks to an agent over streams of which each breaks after so many bytes came on it. Returns what it said, the
 /// number of streams and the bytes that came.
 fn met(agent: &Agent, token: &str, breaks_after: usize) -> (AgentInfo, usize, u64) {
-    let (mut conversation, first) = Conversation::begin(token.to_owned(), true, now_ns(), 10_000_000_000);
+    let (mut conversation, first) = Conversation::begin(token.to_owned(), true, now_ns(), 10_000_000_000, LAPSES_AFTER);
     let (mut kept, mut taken, mut streams, mut unsent) = (SentBytes::default(), 0_u64, 0, first);
     let until = Instant::now() + END;
     loop {
@@ -161,7 +161,7 @@ fn an_agent_has_one_coordinator_and_waits_for_the_next() {
     let agent = Agent::start(&[]);
     let (mut first, answer, _) = agent.requested(&attach("a", false, 0));
     assert_eq!(answer, Some(AttachAnswer::Taken { taken: 0, lease_ms: 2_000 }));
-    let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "a".to_owned() };
+    let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "a".to_owned(), lease_ms: None };
     first.write_all(&frame(&greeting).expect("short")).expect("said");
     // Its lease is that of an agent that was spoken to from its answer on.
     while matches!(first.read(&mut [0; 4096]), Err(error) if waits(&error)) {}

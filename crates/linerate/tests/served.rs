@@ -257,7 +257,7 @@ fn one_that_takes_no_answer_leaves_the_seat_to_the_next() {
     first.say(&attach_request(&token, &channel)).expect("it is taken");
     first.hear(&mut said).expect("an answer");
     assert_eq!(answered(&token, &channel, &said), Some(SessionAnswer::Takes));
-    let hello = ToAgent::Hello { protocol: PROTOCOL, token: "t".to_owned() };
+    let hello = ToAgent::Hello { protocol: PROTOCOL, token: "t".to_owned(), lease_ms: None };
     first.say(&frame(&hello).expect("a message")).expect("it is taken");
     // Their answers are more than buffers of sockets hold, and fewer than end it at once.
     let questions = frame(&ToAgent::Exchange { number: 1 }).expect("a message").repeat(500);

@@ -29,7 +29,7 @@ fn a_machine_that_cannot_be_is_a_lie_in_few_words() {
 }
 
 fn begun(is_machine_wanted: bool) -> (Conversation, Vec<u8>) {
-    Conversation::begin("t".to_owned(), is_machine_wanted, 0, LIMIT)
+    Conversation::begin("t".to_owned(), is_machine_wanted, 0, LIMIT, LAPSES_AFTER)
 }
 
 fn from_agent(message: &FromAgent) -> Vec<u8> {
@@ -91,6 +91,30 @@ fn what_does_not_come_in_time_is_a_fault() {
     assert_eq!((conversation.awaits(500 * MS), conversation.awaits(501 * MS)), (false, true));
     assert_eq!(conversation.due(2_000 * MS), Ok(Vec::new()));
     assert_eq!(conversation.due(2_001 * MS), Err(AgentError::Frozen(2)));
+}
+
+#[test]
+fn answers_that_came_late_are_waited_for_longer() {
+    let (mut conversation, _) = begun(true);
+    conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+    assert!(!conversation.due(0).unwrap().is_empty());
+    let answer = FromAgent::Exchange { number: 1, taken_ns: 600 * MS, answered_ns: 600 * MS };
+    conversation.take(&from_agent(&answer), 1_200 * MS).unwrap();
+    assert!(!conversation.due(1_200 * MS).unwrap().is_empty());
+    assert_eq!(conversation.due(6_000 * MS), Ok(Vec::new()), "four times 1.2 s");
+    assert_eq!(conversation.due(6_001 * MS), Err(AgentError::Frozen(4)));
+}
+
+#[test]
+fn a_lease_that_is_requested_is_that_of_both_ends() {
+    let (mut conversation, first) = Conversation::begin("t".to_owned(), false, 0, LIMIT, Duration::from_secs(5));
+    let mut agent = Agent::new(hello(), Duration::ZERO);
+    agent.take(&first, Duration::ZERO, 0, 0);
+    assert!(!agent.has_lapsed(Duration::from_millis(4_999)) && agent.has_lapsed(Duration::from_secs(5)));
+    conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+    assert!(!conversation.due(0).unwrap().is_empty());
+    assert_eq!(conversation.due(5_000 * MS), Ok(Vec::new()));
+    assert_eq!(conversation.due(5_001 * MS), Err(AgentError::Frozen(5)));
 }
 
 #[test]

@@ -156,8 +156,8 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
     match serve(hello(flags.allow.allowed()), input, output, (event_sender, event_receiver), context) {
         EndReason::Requested | EndReason::EndOfInput => Ok(ExitCode::SUCCESS),
         EndReason::Lapsed => {
-            let (lease, first) = (lease.as_secs(), FIRST_WITHIN.as_secs());
-            let why = format!("no message from its coordinator for {lease} s, or no first one within {first} s");
+            let first = FIRST_WITHIN.as_secs();
+            let why = format!("no message from its coordinator within its lease, or no first one within {first} s");
             Err(Failure::Command(format!("the agent ended: {why}")))
         }
         EndReason::Unread => Err(Failure::Command(
@@ -471,7 +471,8 @@ mod tests {
     };
 
     fn met(to: &mut PipeWriter, from: &mut PipeReader) -> AgentInfo {
-        let (mut conversation, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
+        let (mut conversation, first) =
+            Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000, LAPSES_AFTER);
         to.write_all(&first).unwrap();
         let mut bytes = vec![0; 64 << 10];
         while !conversation.is_done() {
@@ -500,7 +501,7 @@ mod tests {
     /// How an agent ends after it was met and something happened to it.
     fn end_of(happen: impl FnOnce(PipeWriter, &Sender<AgentEvent>) -> Option<PipeWriter>) -> EndReason {
         let (mut to, mut from, event_sender, ended) = started(SHIFTED);
-        let (_, first) = Conversation::begin("t".to_owned(), false, unix_ns(), 5_000_000_000);
+        let (_, first) = Conversation::begin("t".to_owned(), false, unix_ns(), 5_000_000_000, LAPSES_AFTER);
         to.write_all(&first).unwrap();
         let mut bytes = [0; 4096];
         assert!(from.read(&mut bytes).unwrap() > 0);
@@ -527,7 +528,7 @@ mod tests {
     fn an_agent_whose_output_nobody_takes_ends_with_its_lease() {
         let endless = |_: &Root| Ok("x".repeat(ANSWER_BYTES_MAX));
         let (mut to, from, _tell, ended) = started(AgentContext { read: endless, ..SHIFTED });
-        let (_, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
+        let (_, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000, LAPSES_AFTER);
         let ask = linerate_fleet::protocol::frame(&linerate_fleet::protocol::ToAgent::ReadMachine).unwrap();
         to.write_all(&[first, ask].concat()).unwrap();
         assert_eq!(ended.join().unwrap(), EndReason::Lapsed);

@@ -150,7 +150,7 @@ pub(crate) fn reach_all_until(
 ) -> Result<Vec<ReachedRow>, Failure> {
     let (nodes, programs) = (flags.applied(nodes), ssh_programs(nodes, flags)?);
     for_each_node(&nodes, (is_machine_wanted, stop), &programs, |node, session_context| {
-        let (met, mut row) = (session::query_agent(&node.reach, session_context), fleet_row(node));
+        let (met, mut row) = (session::query_agent(&node.reach, flags.lease, session_context), fleet_row(node));
         match met {
             Ok(met) => {
                 row.reached = Some(reached_node(&met));

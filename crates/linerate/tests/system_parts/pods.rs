@@ -189,7 +189,7 @@ fn stream(kubernetes: &Kubernetes, pod: &str) -> Result<PodStream, Failed> {
 
 /// Asks an agent for the time, five times a second, until so many answers came; whether the stream broke meanwhile.
 fn requested(stream: &mut PodStream, until: u64, within: Duration) -> bool {
-    let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "t".to_owned() };
+    let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "t".to_owned(), lease_ms: None };
     stream.socket.write_all(&frame(&greeting).expect("short")).expect("said");
     let (mut decoder, mut bytes) = (Decoder::default(), vec![0; 64 << 10]);
     let (begun, mut requested, mut answered, mut was_mending) = (Instant::now(), 0, 0, false);

@@ -123,7 +123,7 @@ impl Coordinator {
             let (reaches, commands, stop) = (reaches.clone(), commands.clone(), Arc::clone(stop));
             thread::spawn(move || start_agents(&reaches, &programs, &commands, (&stop, allow)))
         };
-        let lead = CoordinatorThread::new(reaches, clock, (to_do, wakes, epoll), tell);
+        let lead = CoordinatorThread::new(reaches, (clock, flags.lease), (to_do, wakes, epoll), tell);
         let lead = thread::spawn(move || lead.run());
         Ok(Coordinator { commands, wake, events, threads: vec![starter, lead] })
     }
@@ -252,6 +252,8 @@ struct LedAgent {
 struct CoordinatorThread {
     members: Vec<LedAgent>,
     clock: Clock,
+    /// How long agents continue without a message.
+    lease: Duration,
     /// Nanoseconds since the Unix epoch where the run's clock is 0: it never steps.
     zero_ns: i64,
     commands: Receiver<AgentCommand>,
@@ -265,7 +267,7 @@ struct CoordinatorThread {
 impl CoordinatorThread {
     fn new(
         reaches: Vec<NodeReach>,
-        clock: Clock,
+        (clock, lease): (Clock, Duration),
         (commands, wakes, epoll): (Receiver<AgentCommand>, PipeReader, OwnedFd),
         tell: Sender<(usize, CoordinatorEvent)>,
     ) -> CoordinatorThread {
@@ -274,7 +276,7 @@ impl CoordinatorThread {
         let member = |reach| LedAgent { reach, line: None, is_met: false, zero_ns: 0, offset_ns: 0 };
         let members = reaches.into_iter().map(member).collect();
         let stall_detector = StallDetector::begun(stall_detector::now());
-        CoordinatorThread { members, clock, zero_ns, commands, wakes, epoll, tell, stall_detector }
+        CoordinatorThread { members, clock, lease, zero_ns, commands, wakes, epoll, tell, stall_detector }
     }
 
     fn now_ns(&self) -> i64 {
@@ -315,7 +317,7 @@ impl CoordinatorThread {
                 let (mut stream, came) = *opened;
                 let token = format!("{:x}-{:x}-{agent:x}", std::process::id(), now_ns);
                 let within = answer_timeout(&self.members[agent].reach);
-                let (mut conversation, first) = Conversation::stay(token, now_ns, nanoseconds(within));
+                let (mut conversation, first) = Conversation::stay(token, now_ns, nanoseconds(within), self.lease);
                 stream.say(&first);
                 let taken = conversation.take(&came, now_ns).and_then(|()| self.watch(agent, &stream));
                 self.members[agent].line = Some((stream, conversation));

@@ -1,16 +1,19 @@
 //! Flags of every verb that reaches nodes by SSH.
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
 use linerate_fleet::description::FleetNode;
+use linerate_fleet::lease::LAPSES_AFTER;
 use linerate_fleet::node_reach::NodeReach;
 use linerate_fleet::ssh_options::BecomeCommand;
 
 use super::agent_programs::BinaryChoice;
+use crate::remote::lease_flag;
 use crate::terminal::failure::Failure;
 
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ReachFlags {
     /// Start agents on nodes that are reached by SSH through this command, such as 'sudo -n'. Only the agent gets its
     /// rights. The key become of a node takes precedence.
@@ -20,6 +23,16 @@ pub(crate) struct ReachFlags {
     /// given several times.
     #[arg(long, value_name = "ARCH=PATH", requires = "fleet")]
     pub(crate) binary: Vec<BinaryChoice>,
+    /// How long an agent continues without a message from this machine, from 2s to 5m. Delays that are measured extend
+    /// it by themselves up to 10 s; raise it on machines that are overloaded for longer.
+    #[arg(long, value_name = "LEASE", value_parser = lease_flag::parse_lease, requires = "fleet", default_value = "2s")]
+    pub(crate) lease: Duration,
+}
+
+impl Default for ReachFlags {
+    fn default() -> ReachFlags {
+        ReachFlags { become_by: None, binary: Vec::new(), lease: LAPSES_AFTER }
+    }
 }
 
 impl ReachFlags {

@@ -80,9 +80,13 @@ pub(super) fn nanoseconds(duration: Duration) -> i64 {
 }
 
 /// Starts an agent, learns what is wanted of it and ends it.
-pub(super) fn query_agent(reach: &NodeReach, session_context: &SessionContext<'_>) -> Result<AgentInfo, UnreachedNode> {
+pub(super) fn query_agent(
+    reach: &NodeReach,
+    lease: Duration,
+    session_context: &SessionContext<'_>,
+) -> Result<AgentInfo, UnreachedNode> {
     let (mut stream, came) = start_agent(reach, session_context)?;
-    talk_to_agent(&mut stream, came, answer_timeout(reach), session_context)
+    talk_to_agent(&mut stream, came, (answer_timeout(reach), lease), session_context)
         .map_err(|fault| unreached_node(&mut stream, &fault, reach))
 }
 
@@ -202,13 +206,14 @@ fn remedy(fault: &AgentError, reach: &NodeReach) -> String {
 fn talk_to_agent(
     stream: &mut NodeStream,
     came: Vec<u8>,
-    within: Duration,
+    (within, lease): (Duration, Duration),
     session_context: &SessionContext<'_>,
 ) -> Result<AgentInfo, AgentError> {
     let clock = SessionClock::begin();
     let token = token(&clock);
+    let is_machine_wanted = session_context.is_machine_wanted;
     let (mut conversation, first) =
-        Conversation::begin(token, session_context.is_machine_wanted, clock.now_ns(), nanoseconds(within));
+        Conversation::begin(token, is_machine_wanted, clock.now_ns(), nanoseconds(within), lease);
     stream.say(&first);
     let mut came = came;
     while !conversation.is_done() {

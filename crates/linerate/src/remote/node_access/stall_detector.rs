@@ -62,12 +62,11 @@ impl StallDetector {
 pub(super) fn unreached_node(stood: Duration) -> UnreachedNode {
     UnreachedNode {
         why: format!(
-            "the coordinator itself stood still for {:.1} s, and the lease of an agent lapses after {} s",
-            stood.as_secs_f64(),
-            LAPSES_AFTER.as_secs()
+            "the coordinator itself stood still for {:.1} s, which is longer than the lease of its agents",
+            stood.as_secs_f64()
         ),
         remedy: "find out what stopped linerate on this machine: a signal, a frozen cgroup, a suspended machine, too \
-                 few processors"
+                 few processors; or give a longer --lease"
             .to_owned(),
     }
 }

@@ -150,8 +150,11 @@ fn base64_forms(key: &[u8], behind: usize) -> [EncodedKey; 2] {
     let all = [&[0, 0][..behind], key].concat();
     let (first, last) = ((8 * behind).div_ceil(6), 8 * all.len() / 6);
     let shared_ends = (behind > 0, all.len() % 3 > 0);
-    [STANDARD_NO_PAD, URL_SAFE_NO_PAD]
-        .map(|alphabet| EncodedKey { text: alphabet.encode(&all).as_bytes()[first..last].to_vec(), value_only: false, shared_ends })
+    [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|alphabet| EncodedKey {
+        text: alphabet.encode(&all).as_bytes()[first..last].to_vec(),
+        value_only: false,
+        shared_ends,
+    })
 }
 
 impl EncodedKey {

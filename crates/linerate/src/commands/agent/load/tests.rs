@@ -128,7 +128,7 @@ impl Coordinator {
                 }
             }
         });
-        let (conversation, first) = Conversation::stay("t".to_owned(), unix_ns(), 5_000_000_000);
+        let (conversation, first) = Conversation::stay("t".to_owned(), unix_ns(), 5_000_000_000, LAPSES_AFTER);
         to.write_all(&first).unwrap();
         Coordinator { conversation, to, received, news: Vec::new(), event_sender, ended }
     }
