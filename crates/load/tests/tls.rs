@@ -254,6 +254,18 @@ fn another_certificate_of_the_name_of_the_one_that_was_given_is_told_as_such() {
 }
 
 #[test]
+fn a_certificate_of_the_system_with_the_name_of_the_servers_by_chance_is_not_held_against_it() {
+    for manner in [Manner::SelfSigned, Manner::SelfSignedLeaf] {
+        let (served, another) = (serve(manner), serve(manner));
+        let trust = Trust::WithSystem { given: Vec::new(), system: another.roots.clone() };
+        let session = session(&served, trust, Lookup::Path);
+        let reported = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.exists()).expect_err("it fails");
+        let reported = reported.to_string();
+        assert!(!reported.contains("the same name"), "{manner:?}: {reported}");
+    }
+}
+
+#[test]
 fn a_certificate_that_was_given_is_believed_whoever_issued_it_and_in_whatever_form() {
     for manner in [Manner::LeafGiven, Manner::CommonNameGiven, Manner::Version1Given] {
         let served = serve(manner);

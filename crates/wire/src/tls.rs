@@ -38,6 +38,11 @@ const SESSIONS_MAX: usize = 2048;
 pub enum Trust {
     /// These, and those that an authority among them vouches for.
     Roots(Vec<CertificateDer<'static>>),
+    /// The same, and those that the system trusts: nobody chose these for this server.
+    WithSystem {
+        given: Vec<CertificateDer<'static>>,
+        system: Vec<CertificateDer<'static>>,
+    },
     Anything,
 }
 
@@ -66,8 +71,14 @@ impl TlsClient {
             let verifier = Arc::new(believed);
             builder.clone().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         };
-        let mut config = match trust {
-            Trust::Roots(given) => {
+        let believed = match trust {
+            Trust::Roots(given) => Some((given, Vec::new())),
+            Trust::WithSystem { given, system } => Some((given, system)),
+            Trust::Anything => None,
+        };
+        let mut config = match believed {
+            Some((chosen, system)) => {
+                let given: Vec<_> = chosen.iter().chain(&system).cloned().collect();
                 let mut roots = RootCertStore::empty();
                 // rustls takes any root for an authority: one that is none must not vouch for others. What cannot be
                 // read as a root vouches for nobody: systems keep certificates that no longer can.
@@ -79,9 +90,9 @@ impl TlsClient {
                     let issued = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
                     Some(issued.build().map_err(|error| Error::General(error.to_string()))?)
                 };
-                believing(TrustVerifier { provider, given: Some(RootsAndPinned { issued, given }) })
+                believing(TrustVerifier { provider, given: Some(RootsAndPinned { issued, given, chosen }) })
             }
-            Trust::Anything => believing(TrustVerifier { provider, given: None }),
+            None => believing(TrustVerifier { provider, given: None }),
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
         // For `records.rs`: keys go nowhere else.
@@ -327,6 +338,8 @@ struct RootsAndPinned {
     /// None where nobody is believed who could issue one.
     issued: Option<Arc<WebPkiServerVerifier>>,
     given: Vec<CertificateDer<'static>>,
+    /// Those of them that the user gave for this server.
+    chosen: Vec<CertificateDer<'static>>,
 }
 
 impl TrustVerifier {
@@ -357,7 +370,9 @@ impl ServerCertVerifier for TrustVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(RootsAndPinned { issued, given }) = &self.given else { return Ok(ServerCertVerified::assertion()) };
+        let Some(RootsAndPinned { issued, given, chosen }) = &self.given else {
+            return Ok(ServerCertVerified::assertion());
+        };
         if given.iter().any(|given| given == end_entity) {
             given_itself(end_entity, server_name, now)?;
             return Ok(ServerCertVerified::assertion());
@@ -366,7 +381,7 @@ impl ServerCertVerifier for TrustVerifier {
             issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
         });
         reported.map_err(|error| {
-            CertificateFlaw::of_chain(end_entity, intermediates, given, &error).map_or(error, Error::from)
+            CertificateFlaw::of_chain(end_entity, intermediates, given, chosen, &error).map_or(error, Error::from)
         })
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn find_trust(insecure: bool, ca_file: Option<&Path>) -> Result<Trust
         None if insecure => Ok(Trust::Anything),
         // A system without roots is common in containers: --ca-file may be all there is, and where it is not, the
         // handshake says "unknown issuer" and what to do about it.
-        None => Ok(Trust::Roots(rustls_native_certs::load_native_certs().certs)),
+        None => Ok(Trust::WithSystem { given: Vec::new(), system: rustls_native_certs::load_native_certs().certs }),
     }
 }
 
@@ -31,17 +31,15 @@ pub(crate) fn find_trust(insecure: bool, ca_file: Option<&Path>) -> Result<Trust
 pub(crate) fn trust_of_file(ca_file: &Path, pem: &[u8]) -> Result<Trust, Failure> {
     let added = certificates_in_pem(pem)
         .map_err(|why| Failure::usage(format!("--ca-file {} is not a PEM certificate: {why}", ca_file.display())))?;
-    let mut roots = rustls_native_certs::load_native_certs().certs;
-    roots.extend(added);
-    Ok(Trust::Roots(roots))
+    Ok(Trust::WithSystem { given: added, system: rustls_native_certs::load_native_certs().certs })
 }
 
 /// The same with certificates that were sent along.
 pub(crate) fn with_pem(insecure: bool, pem: Option<&str>) -> Result<Trust, Failure> {
     let mut trust = find_trust(insecure, None)?;
-    if let (Trust::Roots(roots), Some(pem)) = (&mut trust, pem) {
+    if let (Trust::WithSystem { given, .. }, Some(pem)) = (&mut trust, pem) {
         let added = certificates_in_pem(pem.as_bytes());
-        roots.extend(
+        given.extend(
             added.map_err(|why| Failure::usage(format!("the certificates that were sent are not valid: {why}")))?,
         );
     }
@@ -85,10 +83,10 @@ mod tests {
     fn what_was_read_of_a_file_of_certificates_is_not_read_again() {
         let signed = rcgen::generate_simple_self_signed(vec!["prometheus".to_owned()]).unwrap();
         let nowhere = Path::new("/nonexistent/ca.pem");
-        let Trust::Roots(roots) = trust_of_file(nowhere, signed.cert.pem().as_bytes()).unwrap() else {
+        let Trust::WithSystem { given, .. } = trust_of_file(nowhere, signed.cert.pem().as_bytes()).unwrap() else {
             panic!("no roots")
         };
-        assert!(roots.contains(signed.cert.der()), "the one that was read is believed");
+        assert!(given.contains(signed.cert.der()), "the one that was read is believed");
         assert!(find_trust(false, Some(nowhere)).unwrap_err().to_string().contains("failed to read --ca-file"));
         assert!(matches!(find_trust(true, Some(nowhere)), Ok(Trust::Anything)));
     }

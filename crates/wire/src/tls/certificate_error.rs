@@ -91,11 +91,13 @@ impl CertificateFlaw {
         shown: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         believed: &[CertificateDer<'_>],
+        chosen: &[CertificateDer<'_>],
         error: &Error,
     ) -> Option<Self> {
         let Error::InvalidCertificate(why) = error else { return None };
         let read = Certificate::read(shown)?;
-        if let Some(other) = CertificateFlaw::of_another(&read, believed, why) {
+        // What the system trusts may have this name by chance, as the certificate that Debian makes for each machine.
+        if let Some(other) = CertificateFlaw::of_another(&read, chosen, why) {
             return Some(other);
         }
         let is_unnamed =
