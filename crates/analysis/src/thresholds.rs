@@ -1,7 +1,7 @@
 //! A run held against thresholds that the user set afterwards.
 
-use linerate_record::threshold::{Fails, Threshold};
-use linerate_record::units::{Rate, bytes_per_s_iec, count, grouped, percent};
+use linerate_record::threshold::{Fails, Quantile, Threshold};
+use linerate_record::units::{Rate, bytes_per_s_iec, count, duration_ns, grouped, percent};
 
 use crate::view::{Measure, Point, Series, View};
 
@@ -18,6 +18,13 @@ pub struct ThresholdResult {
     /// Whether the figure is beyond it. A series of which nothing was measured misses every one.
     pub missed: bool,
     pub reported: String,
+}
+
+/// Whether a run of these workloads has what a threshold is of.
+#[must_use]
+pub fn applies(threshold: &Threshold, workloads: &[&str]) -> bool {
+    let is_of_links = matches!(threshold.fails, Fails::GoodputBelow(_) | Fails::LossAbove(_) | Fails::SlowAbove(_));
+    !is_of_links && threshold.workload.as_ref().is_none_or(|requested| workloads.contains(&requested.as_str()))
 }
 
 /// Holds a run against thresholds, each with all series that it is of.
@@ -51,6 +58,14 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Threshol
     Ok(all)
 }
 
+/// What is missed, on one line; `None` where nothing is.
+#[must_use]
+pub fn missed(held: &[ThresholdResult]) -> Option<String> {
+    let missed: Vec<String> =
+        held.iter().filter(|held| held.missed).map(|held| format!("{}: {}", held.threshold, held.reported)).collect();
+    (!missed.is_empty()).then(|| missed.join("; "))
+}
+
 /// Whether another number of clients gave the same more throughput, which is what a bound of that is held against.
 fn is_beaten(view: &View, number: usize, fails: Fails) -> bool {
     let (Fails::ThroughputBelow(bound), series) = (fails, &view.series[number]) else { return false };
@@ -79,6 +94,9 @@ fn of_series(series: &Series, fails: Fails) -> Option<(bool, String)> {
             let ended = series.points.iter().any(Point::has_ended_requests);
             Some(if ended { errors(series, bound) } else { nothing() })
         }
+        Fails::LatencyAbove { quantile, bound_ns } => {
+            Some(point.map_or_else(nothing, |point| latency(point, quantile, bound_ns)))
+        }
         Fails::GoodputBelow(_) | Fails::LossAbove(_) | Fails::SlowAbove(_) => None,
     }
 }
@@ -104,6 +122,22 @@ const fn measure_and_bound(bound: Rate) -> (Measure, f64) {
 fn best_mean(series: &Series, best: &Point, measure: Measure) -> f64 {
     let pooled = series.best().filter(|_| measure == series.measure);
     pooled.map_or(best.throughput(measure).mean, |best| best.mean)
+}
+
+/// At the best throughput. A quantile of too few requests is not shown to be within its bound.
+fn latency(point: &Point, quantile: Quantile, bound_ns: u64) -> (bool, String) {
+    let of = point.open.as_ref().map_or(&point.total, |open| &open.total_intended);
+    if of.count < quantile.requests_min() {
+        let (requests, least) = (grouped(of.count), grouped(quantile.requests_min()));
+        return (true, format!("{requests} requests have no {}, which takes {least}", quantile.name()));
+    }
+    let ns = match quantile {
+        Quantile::P50 => of.p50_ns,
+        Quantile::P90 => of.p90_ns,
+        Quantile::P99 => of.p99_ns,
+        Quantile::P999 => of.p999_ns,
+    };
+    (ns > bound_ns, format!("{} was {} at the best throughput", quantile.name(), duration_ns(ns as f64)))
 }
 
 fn errors(series: &Series, bound: f64) -> (bool, String) {
@@ -142,6 +176,9 @@ mod tests {
             ("errors>0.5%", true),
             ("errors>0", true),
             ("errors>5%", false),
+            ("get.p50>1us", true),
+            ("p99>1h", false),
+            ("p99.9>1h", true),
         ] {
             let all = [text.parse::<Threshold>().unwrap()];
             let held = held(&view, &all).unwrap();

@@ -22,6 +22,7 @@ use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::run::{MaybeKnown, PointSizes, StopReason, Target, TargetKind, TlsUsed};
+use linerate_record::threshold::Quantile;
 pub(crate) use linerate_record::units::grouped;
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
@@ -75,6 +76,11 @@ pub(crate) fn latency(of: &Latency, ns: u64) -> String {
         _ if of.at_least_ns == Some(ns) => format!("≥{}", duration_ns(ns as f64)),
         _ => duration_ns(ns as f64),
     }
+}
+
+/// The 99.9th percentile; absent where too few requests were measured for one.
+pub(crate) fn p999(of: &Latency) -> String {
+    if of.count < Quantile::P999.requests_min() { ABSENT.to_owned() } else { latency(of, of.p999_ns) }
 }
 
 /// How long a run took, where it got as far as to measure something.
@@ -337,11 +343,12 @@ pub(crate) fn reach(series: &Series) -> String {
         String::new()
     } else {
         let at = load(point);
-        format!(
-            "; at {at} p99 {}, p99.9 {}",
-            with_interval(latency.p99_ns, latency.p99_95_ns),
-            with_interval(latency.p999_ns, latency.p999_95_ns)
-        )
+        let p99 = with_interval(latency.p99_ns, latency.p99_95_ns);
+        let p999 = match latency.count {
+            n if n < Quantile::P999.requests_min() => format!("none of {} requests", grouped(latency.count)),
+            _ => with_interval(latency.p999_ns, latency.p999_95_ns),
+        };
+        format!("; at {at} p99 {p99}, p99.9 {p999}")
     };
     format!(
         "a point's intervals cover disturbances that recur within {}, a quarter of its time, but not rarer ones, nor a \

@@ -22,11 +22,13 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, spoilt_by_others, threshold_missed};
+use linerate_analysis::thresholds;
 use linerate_analysis::view::View;
 use linerate_load::bucket::{BucketError, Removal};
 use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::sanitize::clause;
 use linerate_record::shell;
+use linerate_record::threshold::Threshold;
 
 use crate::files::{run_folder, run_view};
 use crate::run::cleanup::bucket_contents_text;
@@ -231,7 +233,14 @@ fn print_result(output: &Output, setup: &PreparedRun, interrupted: bool) -> Resu
             printing::print(&linerate_report::terminal::more_with_why(&setup.folder))?;
         }
     }
-    outcome(&view, setup, interrupted).map_or(Ok(ExitCode::SUCCESS), Err)
+    let missed = || missed_thresholds(&view, &output.fail_if);
+    outcome(&view, setup, interrupted).or_else(missed).map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// Thresholds of `--fail-if` that the run misses. One that it has no figure for was refused before the run.
+fn missed_thresholds(view: &View, thresholds: &[Threshold]) -> Option<Failure> {
+    let held = thresholds::held(view, thresholds).unwrap_or_default();
+    thresholds::missed(&held).map(|why| Failure::Outcome { why, code: code::MISSED })
 }
 
 /// What the run ends with where that is no success: one line, the last, also with --quiet.

@@ -68,11 +68,7 @@ fn report_net_run(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure>
     };
     let printed = write_report(&rendered, flags, path)?;
     let missed = held.iter().filter(|held| held.missed);
-    exit_code_of_thresholds(missed.map(|held| format!("{}: {}", held.threshold, held.reported)).collect(), printed)
-}
-
-/// The code of what was printed, where no threshold is missed.
-fn exit_code_of_thresholds(missed: Vec<String>, printed: ExitCode) -> Result<ExitCode, Failure> {
+    let missed: Vec<String> = missed.map(|held| format!("{}: {}", held.threshold, held.reported)).collect();
     if missed.is_empty() { Ok(printed) } else { Err(Failure::Outcome { why: missed.join("; "), code: code::MISSED }) }
 }
 
@@ -146,6 +142,5 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         }
     };
     let printed = write_report(&rendered, flags, &path)?;
-    let missed = held.iter().filter(|held| held.missed);
-    exit_code_of_thresholds(missed.map(|held| format!("{}: {}", held.threshold, held.reported)).collect(), printed)
+    thresholds::missed(&held).map_or(Ok(printed), |why| Err(Failure::Outcome { why, code: code::MISSED }))
 }

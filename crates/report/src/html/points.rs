@@ -192,7 +192,7 @@ fn latency_cells(cells: &mut PointCells, path: &str, latency: &Latency) {
         .figure(&format!("{path}.p50_ns"), latency.p50_ns, &ns(latency.p50_ns))
         .figure(&format!("{path}.p90_ns"), latency.p90_ns, &ns(latency.p90_ns))
         .figure(&format!("{path}.p99_ns"), latency.p99_ns, &tail(ns(latency.p99_ns), shown(latency.p99_95_ns)))
-        .figure(&format!("{path}.p999_ns"), latency.p999_ns, &tail(ns(latency.p999_ns), shown(latency.p999_95_ns)))
+        .figure(&format!("{path}.p999_ns"), latency.p999_ns, &tail(phrases::p999(latency), shown(latency.p999_95_ns)))
         .figure(&format!("{path}.max_ns"), latency.max_ns, &ns(latency.max_ns));
 }
 

@@ -49,7 +49,8 @@ fn figures(label: &str, point: &Point, visits: usize, measure: Measure) -> Strin
     if let Some(open) = &point.open {
         let bound = phrases::bounds(open);
         let requested = count(open.requested_per_s);
-        let [p50, p99, p999] = [from.p50_ns, from.p99_ns, from.p999_ns].map(|ns| phrases::latency(from, ns));
+        let [p50, p99] = [from.p50_ns, from.p99_ns].map(|ns| phrases::latency(from, ns));
+        let p999 = phrases::p999(from);
         return open_columns(&[label, &requested, &visits, &requests, &bytes, &p50, &p99, &p999, bound]);
     }
     let (first, second) = match measure {
@@ -79,8 +80,8 @@ fn op_lines(point: &Point, measure: Measure, look: TextStyle) -> String {
     let row = |op: &OpFigures| {
         let label = format!("  {}", op.op.name().to_uppercase());
         let (requests, bytes) = (count(op.requests_per_s), moved(op.bytes_per_s));
-        let [p50, p99, p999] =
-            [op.total.p50_ns, op.total.p99_ns, op.total.p999_ns].map(|ns| phrases::latency(&op.total, ns));
+        let [p50, p99] = [op.total.p50_ns, op.total.p99_ns].map(|ns| phrases::latency(&op.total, ns));
+        let p999 = phrases::p999(&op.total);
         let row = match (&point.open, measure) {
             (Some(_), _) => open_columns(&[&label, "", "", &requests, &bytes, &p50, &p99, &p999, ""]),
             (None, Measure::Bytes) => columns(&[&label, "", "", &bytes, "", &requests, &p50, &p99, ""]),

@@ -11,6 +11,7 @@ use linerate_record::canary::AbortRules;
 use linerate_record::load::stops::parse_canary_rate;
 use linerate_record::load::{Choice as _, ErrorLimit, OBJECTS_MAX, Payload, Precision, Spacing, Unique, WarmUp, Write};
 use linerate_record::slo::Slo;
+use linerate_record::threshold::Threshold;
 use linerate_record::units::{Bytes, Rate, parse_duration};
 
 use crate::credentials::endpoint::flags::TargetChoice;
@@ -53,7 +54,7 @@ Exit codes:
        while objects were written beforehand; the target refused the calls before the load, or did not delete the
        run's objects
   4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
-  5    a bound of --slo or --abort-if was missed, or not shown to be met
+  5    a bound of --slo, --abort-if or --fail-if was missed, or not shown to be met
   8    disturbed by other load: this machine's other programs, or its hypervisor, left points without an answer
   130  interrupted; the run folder has all measurements so far";
 
@@ -295,6 +296,10 @@ pub(crate) struct Output {
     /// hosts and kinds of errors; latencies follow as clients send them, and the rest after each point.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// End with code 5 if this is true: `[OPERATION.]throughput<RATE`, `[OPERATION.]p99>TIME` (p50, p90, p99, p99.9; at
+    /// the best throughput) or `[OPERATION.]errors>SHARE`. May be given several times.
+    #[arg(long, value_name = "THRESHOLD")]
+    pub(crate) fail_if: Vec<Threshold>,
     /// Show what would be measured, written and deleted, and how long it would take, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

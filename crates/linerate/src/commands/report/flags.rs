@@ -62,8 +62,9 @@ pub(crate) struct ReportFlags {
     /// measurements. [default: the run's copy, if bench was given one]
     #[arg(long, value_name = "FILE")]
     pub(crate) site: Option<PathBuf>,
-    /// End with code 5 if this is true: `[OPERATION.]throughput<RATE` for the best throughput of each size, or
-    /// `[OPERATION.]errors>SHARE` for all requests, including those of warm-ups. Of a run of linerate net:
+    /// End with code 5 if this is true: `[OPERATION.]throughput<RATE` for the best throughput of each size,
+    /// `[OPERATION.]p99>TIME` (p50, p90, p99, p99.9) for the latency there, or `[OPERATION.]errors>SHARE` for all
+    /// requests, including those of warm-ups. Of a run of linerate net:
     /// `goodput<RATE` for the slowest pair (requests and connections: `throughput<NUMBER/s`), `errors>SHARE` for
     /// measurements of pairs that failed, `loss>SHARE` for the pair that loses most, and `slow>NUMBER` for machines and
     /// pairs that are slow beyond chance. May be given several times.

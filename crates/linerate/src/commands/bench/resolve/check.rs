@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use linerate_analysis::thresholds;
 use linerate_load::hosts::{self, NamedHosts};
 use linerate_load::multipart::{PART_BYTES_MIN, PARTS_MAX, Parts};
 use linerate_load::naming::{check_bucket, check_old_bucket, check_prefix, check_region, reserved};
@@ -57,6 +58,11 @@ pub(super) fn check_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
     if flags.work.arrivals.is_some() && flags.work.rate.is_none() && flags.work.slo.is_none() {
         wrong.push("--arrivals spaces the requests of an open loop: add --rate or --slo".to_owned());
     }
+    let kinds: Vec<&str> = load.work.iter().map(|work| work.workload.kind()).collect();
+    let without_series = flags.output.fail_if.iter().filter(|threshold| !thresholds::applies(threshold, &kinds));
+    wrong.extend(without_series.map(|threshold| {
+        format!("--fail-if '{threshold}' is of nothing that is measured: this run has {}", kinds.join(", "))
+    }));
     wrong
 }
 
