@@ -107,6 +107,17 @@ fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
         output.status.code() == Some(2) && reported.contains("this run has no series of \"put.errors>1%\""),
         "{reported}"
     );
+    let bench = ["bench", "--op", "get", "--concurrent", "1"];
+    for (threshold, code, expected) in [
+        ("get.p50>1ns", 5, "error: get.p50>1ns: p50 was"),
+        ("p50>1h", 0, ""),
+        ("put.p99>1s", 2, "--fail-if 'put.p99>1s' is of nothing that is measured: this run has get"),
+        ("p99<1s", 2, "get.p99>10ms"),
+    ] {
+        let (output, reported) = run(folder.path(), &[&bench[..], &short, &["--fail-if", threshold]].concat());
+        assert_eq!(output.status.code(), Some(code), "{threshold}: {reported}");
+        assert!(reported.contains(expected), "{threshold}: {reported}");
+    }
 }
 
 /// Runs that were kept: one with a mix and a machine that was busy with other things; and one with two clients, made by
