@@ -11,7 +11,7 @@ use linerate_record::units::{bits_per_s, count};
 
 use crate::colour::Colour;
 use crate::phrases::{self, experiment as wording};
-use crate::terminal::{TextStyle, clean, cut, hanging_in, paint};
+use crate::terminal::{TextStyle, clean, hanging_in, paint};
 
 pub use self::dry_run::{
     PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, resuming, run_deeds, run_planned,
@@ -85,6 +85,11 @@ fn outcome(report: &TableReport) -> String {
     )
 }
 
+/// A name in so many columns, at least one of them empty; what is longer has a line of its own above them.
+fn in_columns(name: &str, columns: usize) -> String {
+    if name.chars().count() < columns { format!("{name:<columns$}") } else { format!("{name}\n {:columns$}", "") }
+}
+
 fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> String {
     let mean = series.baseline_value.map_or_else(
         || phrases::ABSENT.to_owned(),
@@ -95,12 +100,18 @@ fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> 
     let takes = series.runs_needed.map_or_else(String::new, |needed| {
         format!("; {} would take about {needed} interleaved blocks", phrases::percent(report.matters_share))
     });
-    let label = format!("{:<width$}", cut(&clean(&series.label), ARM_COLUMNS), width = ARM_COLUMNS + 1);
+    let label = in_columns(&clean(&series.label), ARM_COLUMNS + 1);
     let reported = clean(&format!("{} {mean}, {runs}{takes}", series.baseline));
     let mut text = format!("\n {label}{}\n", paint(Colour::Dim, &reported, look));
     for effect in &series.effects {
         let share = effect.share.map_or_else(|| phrases::ABSENT.to_owned(), phrases::change);
-        let lead = format!("   {:<width$}{share:>9}", cut(&clean(&effect.arm), ARM_COLUMNS - 1), width = ARM_COLUMNS);
+        let arm = clean(&effect.arm);
+        // A name that leaves no room for its row stands above it.
+        if arm.chars().count() >= ARM_COLUMNS {
+            text.push_str(&format!("   {arm}\n"));
+        }
+        let name = if arm.chars().count() >= ARM_COLUMNS { "" } else { &arm };
+        let lead = format!("   {name:<ARM_COLUMNS$}{share:>9}");
         let ink = match effect.decision {
             Decision::Shown | Decision::RuledOut => Colour::Green,
             Decision::Refused => Colour::Red,

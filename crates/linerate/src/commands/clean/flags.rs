@@ -30,7 +30,7 @@ pub(crate) struct CleanFlags {
     /// Run folder.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// List what would be deleted, and delete nothing.
+    /// Count what would be deleted, name the first 20, and delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Contact hosts that are not this machine without asking: requests signed with your keys go to the hosts in

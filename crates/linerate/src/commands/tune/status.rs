@@ -89,7 +89,7 @@ pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
         }
         text.push_str(&report::refused(&reported.refused));
     } else {
-        for id in state.ids()?.iter().rev() {
+        for id in &state.ids()? {
             match state.read(id) {
                 Ok(reported) => text.push_str(&report::application(&application_report(
                     &reported,

@@ -145,7 +145,10 @@ fn unstarted_node(why: &str) -> UnreachedNode {
 fn local_failure(stream: &mut NodeStream, fault: &AgentError, reach: &NodeReach) -> UnreachedNode {
     let is_over = matches!(fault, AgentError::Ended | AgentError::Gone | AgentError::Left(_));
     let (status, errors) = stream.ended(if is_over { POLL_INTERVAL } else { Duration::ZERO });
+    // An agent that said why it left says the same on its standard error.
+    let errors = if matches!(fault, AgentError::Left(_)) { String::new() } else { errors };
     let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let last = last.strip_prefix("error: ").unwrap_or(last);
     let ended = status.and_then(process_end::status_text).map_or_else(String::new, |ended| format!(" ({ended})"));
     let why = if last.is_empty() { format!("{fault}{ended}") } else { format!("{fault}{ended}: {last}") };
     // What an agent said of its end says more than its status.

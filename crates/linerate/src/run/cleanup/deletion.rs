@@ -37,6 +37,9 @@ const UNLISTED_VERSIONS_REASON: &str = "the bucket keeps versions, and a listing
 /// How often it is said how deletions go on.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
+/// How much a dry run names; its last line counts all.
+const NAMED_MAX: usize = 20;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Listing {
     Objects,
@@ -61,6 +64,8 @@ pub(super) struct CleanupRun<'a> {
     bucket: Bucket<'a>,
     session: &'a Session,
     dry_run: bool,
+    /// How much a dry run has named.
+    named: usize,
     /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
     /// hidden below delete markers.
     is_versioned: bool,
@@ -94,6 +99,7 @@ impl<'a> CleanupRun<'a> {
             bucket: bucket.held_to(cap),
             session,
             dry_run,
+            named: 0,
             is_versioned: false,
             shows_no_versions: false,
             shows_versions: false,
@@ -349,15 +355,20 @@ impl<'a> CleanupRun<'a> {
         Ok(Some((found, page.next.map(|key| Marker { key, id: String::new() }))))
     }
 
-    /// Deletes, or names in a dry run: an object once, also where it is a version too. Tells how many it was about.
-    /// In a
-    /// bucket without versions each object is one called "null", and is deleted by its key; what is listed as such at a
+    /// Deletes, or names the first in a dry run: an object once, also where it is a version too. Returns how many it was
+    /// about. In a bucket without versions each object is one called "null", and is deleted by its key; what is listed as such at a
     /// later look is not, and is deleted by that name.
     fn delete(&mut self, page: Vec<ListedEntry>, listing: Listing, refusals: &mut Refusals) -> Result<usize, Failure> {
         if self.dry_run {
             let named = page.iter().filter(|found| listing == Listing::Objects || !found.is_object);
-            let lines = named.map(|found| format!("{}\n", in_line(&found.entry.to_string())));
-            printing::print(&lines.collect::<String>())?;
+            for found in named.take(NAMED_MAX + 1) {
+                match self.named {
+                    ..NAMED_MAX => printing::print(&format!("{}\n", in_line(&found.entry.to_string())))?,
+                    NAMED_MAX => printing::print("…\n")?,
+                    _ => break,
+                }
+                self.named += 1;
+            }
             return Ok(page.len());
         }
         if listing == Listing::Objects && self.is_versioned {
