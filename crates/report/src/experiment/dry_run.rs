@@ -80,7 +80,8 @@ pub fn run_planned(of: &PlannedExperiment<'_>) -> String {
     of.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
     let _ = writeln!(
         text,
-        "at most {} blocks of {} cells, {} in all: {}, but for restarts",
+        "at most {} blocks of {} cells, {} in all: {} of load; starting targets, writing objects, changes and restarts \
+         add to that",
         of.design.blocks_max,
         of.design.arms.len(),
         of.cells,
