@@ -32,6 +32,9 @@ const WITHIN_MS_MAX: u64 = 7 * 86_400_000;
 /// application left may have the lock for as long.
 const CHANGED_WITHIN_NS: i64 = 120_000_000_000;
 
+/// The same of one that changes nothing.
+const QUERIED_WITHIN_NS: i64 = 20_000_000_000;
+
 /// What a node is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -88,6 +91,19 @@ impl ChangeOrder {
             ChangeOrder::Extend { rollout, .. }
             | ChangeOrder::Confirm { rollout }
             | ChangeOrder::Rollback { rollout, .. } => Some(*rollout),
+        }
+    }
+
+    const fn changes_nothing(&self) -> bool {
+        match self {
+            ChangeOrder::Diff(_)
+            | ChangeOrder::Look(_)
+            | ChangeOrder::QueryStatus { .. }
+            | ChangeOrder::QueryKept => true,
+            ChangeOrder::Apply(_)
+            | ChangeOrder::Extend { .. }
+            | ChangeOrder::Confirm { .. }
+            | ChangeOrder::Rollback { .. } => false,
         }
     }
 }
@@ -296,7 +312,8 @@ pub(crate) struct ChangingAgent {
 impl ChangingAgent {
     pub(crate) fn asks(&mut self, order: &ChangeOrder, now_ns: i64) {
         let rollout = order.rollout();
-        let by_ns = now_ns.saturating_add(CHANGED_WITHIN_NS);
+        let within_ns = if order.changes_nothing() { QUERIED_WITHIN_NS } else { CHANGED_WITHIN_NS };
+        let by_ns = now_ns.saturating_add(within_ns);
         self.requested = Some(RequestedChange { is_diff: matches!(order, ChangeOrder::Diff(_)), rollout, by_ns });
     }
 

@@ -201,6 +201,11 @@ fn an_answer_that_does_not_come_is_overdue_and_one_that_came_is_not() {
     assert!(agent.overdue(CHANGED_WITHIN_NS + 1).is_some());
     taken(&mut agent, &ChangeAnswer::Reported(Box::new(reported())), 1 << 20).unwrap();
     assert_eq!(agent.overdue(i64::MAX), None);
+    // Who changes nothing is not waited for as long: an agent may answer pings, and never end its answer.
+    agent.asks(&ChangeOrder::QueryStatus { rollout: None, settings: true }, 0);
+    agent.take("{", false).unwrap();
+    assert_eq!(agent.overdue(QUERIED_WITHIN_NS), None);
+    assert!(agent.overdue(QUERIED_WITHIN_NS + 1).is_some());
 }
 
 #[test]
