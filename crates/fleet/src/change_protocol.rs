@@ -96,10 +96,9 @@ impl ChangeOrder {
 
     const fn changes_nothing(&self) -> bool {
         match self {
-            ChangeOrder::Diff(_)
-            | ChangeOrder::Look(_)
-            | ChangeOrder::QueryStatus { .. }
-            | ChangeOrder::QueryKept => true,
+            ChangeOrder::Diff(_) | ChangeOrder::Look(_) | ChangeOrder::QueryStatus { .. } | ChangeOrder::QueryKept => {
+                true
+            }
             ChangeOrder::Apply(_)
             | ChangeOrder::Extend { .. }
             | ChangeOrder::Confirm { .. }

@@ -21,7 +21,7 @@ use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -67,6 +67,12 @@ const CLOCK_READINGS: u32 = 16;
 
 /// Most bytes that wait to be written: the longest answer, in JSON of its own.
 const QUEUED_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
+
+/// What a message in the queue takes besides its bytes, at the most.
+const QUEUED_EACH_BYTES: usize = 512;
+
+/// Parts of 16 KiB that are read before one is taken.
+const PARTS_READ_AHEAD: usize = 64;
 
 /// What happens to an agent.
 enum AgentEvent {
@@ -269,13 +275,16 @@ fn serve(
     let (begun, clock) = (Instant::now(), AgentClock::begin(context.clock_ns));
     let waiting = Arc::new(AtomicUsize::new(0));
     let out = spawn_writer(output, Arc::clone(&waiting), event_sender.clone());
-    spawn_reader(input, clock, event_sender.clone());
+    let read_ahead = spawn_reader(input, clock, event_sender.clone());
     let mut agent = Agent::with_lease(hello, Lease::lasting(context.lease, Duration::ZERO));
     let mut load = AgentLoad::new(clock, event_sender.clone());
     let (mut watch, mut net) = (None, AgentNet::new(clock, event_sender.clone(), context.served));
     let reason = loop {
         let deeds = match event_receiver.recv_timeout(TICK) {
-            Ok(AgentEvent::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, clock.now_ns()),
+            Ok(AgentEvent::Came(bytes, taken_ns)) => {
+                let _ = read_ahead.try_recv();
+                agent.take(&bytes, begun.elapsed(), taken_ns, clock.now_ns())
+            }
             Ok(AgentEvent::Read(read)) => agent.answer(read.as_deref().map_err(Clone::clone)),
             Ok(AgentEvent::Load(event)) => {
                 load.handle_event(event).into_iter().for_each(|bytes| send_bytes(&out, &waiting, bytes));
@@ -387,11 +396,16 @@ fn send_net_message(said: NetMessage, (out, waiting): (&Sender<Vec<u8>>, &Atomic
 }
 
 fn send_bytes(out: &Sender<Vec<u8>>, waiting: &AtomicUsize, bytes: Vec<u8>) {
-    let length = bytes.len();
+    let length = queued_bytes(&bytes);
     waiting.fetch_add(length, Ordering::AcqRel);
     if out.send(bytes).is_err() {
         waiting.fetch_sub(length, Ordering::AcqRel);
     }
+}
+
+/// What a message takes while it waits: most are shorter than what holds them.
+const fn queued_bytes(bytes: &[u8]) -> usize {
+    bytes.len() + QUEUED_EACH_BYTES
 }
 
 fn spawn_writer(
@@ -403,7 +417,7 @@ fn spawn_writer(
     thread::spawn(move || {
         for bytes in queue {
             let written = output.write_all(&bytes).and_then(|()| output.flush());
-            waiting.fetch_sub(bytes.len(), Ordering::AcqRel);
+            waiting.fetch_sub(queued_bytes(&bytes), Ordering::AcqRel);
             if written.is_err() {
                 let _ = event_sender.send(AgentEvent::Closed);
                 return;
@@ -413,10 +427,16 @@ fn spawn_writer(
     out
 }
 
-fn spawn_reader(mut input: impl Read + Send + 'static, clock: AgentClock, event_sender: Sender<AgentEvent>) {
+/// Reads what comes; no more than [`PARTS_READ_AHEAD`] before what it hands on is taken: one is received for each.
+fn spawn_reader(
+    mut input: impl Read + Send + 'static,
+    clock: AgentClock,
+    event_sender: Sender<AgentEvent>,
+) -> Receiver<()> {
+    let (ahead, taken) = sync_channel(PARTS_READ_AHEAD);
     thread::spawn(move || {
         let mut bytes = [0; 16 << 10];
-        loop {
+        while ahead.send(()).is_ok() {
             let event = match input.read(&mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Ok(0) | Err(_) => AgentEvent::Closed,
@@ -428,6 +448,7 @@ fn spawn_reader(mut input: impl Read + Send + 'static, clock: AgentClock, event_
             }
         }
     });
+    taken
 }
 
 #[cfg(test)]
@@ -522,6 +543,21 @@ mod tests {
         });
         assert_eq!(reason, EndReason::Signalled);
         assert_eq!(end_of(|to, _| Some(to)), EndReason::Lapsed);
+    }
+
+    #[test]
+    fn an_agent_ends_whose_coordinator_floods_it_and_reads_nothing() {
+        let (mut to, from, _tell, ended) = started(SHIFTED);
+        let (_, first) = Conversation::begin("t".to_owned(), false, unix_ns(), 5_000_000_000, LAPSES_AFTER);
+        to.write_all(&first).unwrap();
+        let request =
+            linerate_fleet::protocol::frame(&linerate_fleet::protocol::ToAgent::Exchange { number: 1 }).unwrap();
+        let requests = request.repeat(1_000);
+        let answers_max = QUEUED_BYTES_MAX / QUEUED_EACH_BYTES;
+        let is_refused = (0..2 * answers_max / 1_000).any(|_| to.write_all(&requests).is_err());
+        assert!(is_refused, "it takes no more than it may keep");
+        assert_eq!(ended.join().unwrap(), EndReason::Unread);
+        drop(from);
     }
 
     #[test]
