@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, AttachRefusal, FirstWord, SentBytes, word};
 use linerate_fleet::conversation::{AgentInfo, Conversation};
+use linerate_fleet::lease::LAPSES_AFTER;
 use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
 use tempfile::TempDir;
 

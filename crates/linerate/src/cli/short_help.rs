@@ -210,9 +210,12 @@ fn verb_rows(command: &Command, columns: usize) -> Vec<String> {
         hanging_lines(&format!("  {:width$}  ", verb.get_name()), &about, columns)
     };
     let mut lines: Vec<String> = if command.get_name() == "linerate" {
-        let verbs = |names: &[&str]| names.iter().filter_map(|name| command.find_subcommand(name)).flat_map(row);
-        let group = |(title, names): &(&str, &[&str])| [format!("{title}:")].into_iter().chain(verbs(names));
-        GROUPS.iter().flat_map(|of| group(of).collect::<Vec<_>>()).collect()
+        let mut lines = Vec::new();
+        for (title, names) in GROUPS {
+            lines.push(format!("{title}:"));
+            lines.extend(names.iter().filter_map(|name| command.find_subcommand(name)).flat_map(row));
+        }
+        lines
     } else {
         all.into_iter().flat_map(row).collect()
     };

@@ -48,7 +48,6 @@ mod tests {
     use linerate_record::load::{Choice, Payload, Spacing, Unique, Write};
     use linerate_record::machine::Machine;
     use linerate_record::run::{Client, LoadRequest, Manifest, SCHEMA};
-    use linerate_record::units::Rate;
     use serde_json::{Value, json};
 
     use super::*;
