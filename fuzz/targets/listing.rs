@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use linerate_load::xml::error_code;
 use linerate_load::listing;
+use linerate_load::xml::error_code;
 
 fuzz_target!(|body: &[u8]| {
     if let Ok(page) = listing::objects(body) {
