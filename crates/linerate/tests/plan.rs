@@ -396,7 +396,7 @@ fn ten_lines_of_80_columns_answer_for_every_site_at_any_share_of_its_ceilings() 
         let unknown = SHARES.iter().map(|shares| (shares, None));
         for (shares, in_flight) in unknown.chain(SHARES.iter().step_by(4).map(|shares| (shares, Some(64)))) {
             let explanation = explained_at(&site, *shares, in_flight);
-            let look = linerate_report::terminal::TextStyle { color: false, width: WIDTH };
+            let look = linerate_report::terminal::TextStyle { color: false, width: WIDTH, whole: false };
             let text = linerate_report::explanation::text(&explanation, false, look);
             assert!(text.lines().count() <= 10, "{name} at {shares:?} with {in_flight:?}:\n{text}");
             assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{name} at {shares:?}:\n{text}");

@@ -395,7 +395,7 @@ pub(crate) mod tests {
     #[test]
     fn the_answer_has_ten_lines_and_names_the_first_suspect_and_the_odd_ones_below() {
         for width in [60, 80, 120] {
-            let text = text(&diagnosis(4), false, TextStyle { color: false, width });
+            let text = text(&diagnosis(4), false, TextStyle { color: false, width, whole: false });
             let (answer, outlier) = text.split_once("\n\n").unwrap();
             assert!(answer.lines().count() <= LINES, "{text}");
             assert!(answer.contains("▸") && answer.contains("the link eth0 of node3 sends"), "{text}");
@@ -405,8 +405,15 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn in_a_file_no_sentence_is_cut() {
+        let look = TextStyle { color: false, width: 60, whole: true };
+        assert!(!text(&diagnosis(4), false, look).contains('…'));
+        assert!(text(&diagnosis(4), false, TextStyle { whole: false, ..look }).contains('…'), "on a screen one is");
+    }
+
+    #[test]
     fn with_why_everything_is_there() {
-        let text = text(&diagnosis(4), true, TextStyle { color: false, width: 100 });
+        let text = text(&diagnosis(4), true, TextStyle { color: false, width: 100, whole: false });
         for part in ["shows 1", "ethtool eth0", "72 comparisons", "client", "means over 4.00 s", "not run backward"] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -417,7 +424,7 @@ pub(crate) mod tests {
 
     #[test]
     fn racks_are_told_with_why_and_of_many_the_worst_first() {
-        let look = TextStyle { color: false, width: 100 };
+        let look = TextStyle { color: false, width: 100, whole: false };
         for (racks, worst) in [(3, "row-3 to row-2: 2.03 %"), (64, "row-64 to row-2: 2.64 %")] {
             let text = text(&of_racks(racks), true, look);
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -435,7 +442,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_senders_wait_for_has_a_line_and_clients_are_counted() {
-        let look = TextStyle { color: false, width: 100 };
+        let look = TextStyle { color: false, width: 100, whole: false };
         let both = vec![sends(SocketPath::ToClients, 0.12, 0.02), sends(SocketPath::AmongNodes, 0.9, 0.8)];
         let mut live = Diagnosis { sockets: both, clients: vec!["client1".to_owned()], ..diagnosis(4) };
         live.window.source = "live".to_owned();

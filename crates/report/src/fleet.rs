@@ -408,7 +408,7 @@ mod tests {
 
     use super::*;
 
-    const LOOK: TextStyle = TextStyle { color: false, width: 80 };
+    const LOOK: TextStyle = TextStyle { color: false, width: 80, whole: false };
 
     fn row(name: String, memory_bytes: u64) -> FleetRow {
         let nic = |name: &str| MachineNic {

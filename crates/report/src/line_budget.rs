@@ -56,6 +56,9 @@ pub(crate) fn fits(lines: &[Line], indent: usize, look: TextStyle) -> bool {
 /// Lines within their number: each has one, and those that have more to say get what is left, the answer first, and
 /// then those that are of no use if they are cut. What they say begins behind `indent` columns.
 pub(crate) fn fitted(lines: &[Line], indent: usize, look: TextStyle) -> String {
+    if look.whole {
+        return lines.iter().map(|line| hanging_in(line.ink, &line.lead, indent, &line.says, look)).collect();
+    }
     let lines = &lines[..lines.len().min(LINES)];
     let mut given = vec![1; lines.len()];
     let mut spare = LINES - lines.len();

@@ -246,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    const LOOK: TextStyle = TextStyle { color: false, width: 100 };
+    const LOOK: TextStyle = TextStyle { color: false, width: 100, whole: false };
 
     fn reported(node_state: NodeState, ms: [Option<u64>; 3], now: &str) -> NodeStatus {
         let place = SettingId { knob: "vm.swappiness".to_owned(), device: None, space: Space::Host };

@@ -56,7 +56,7 @@ fn narrow_row(path: &str, view: &View, columns: usize) -> String {
 
 /// The name of a run, which is never cut, and what is said of it below.
 fn narrow_lines(started: &str, path: &str, below: &[String], columns: usize) -> String {
-    let look = TextStyle { color: false, width: columns };
+    let look = TextStyle { color: false, width: columns, whole: false };
     let below = below.iter().map(|line| hanging("", NARROW, line, look));
     format!(" {started:<STARTED$}  {}\n{}", clean(path), below.collect::<String>())
 }

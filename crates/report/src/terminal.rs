@@ -26,6 +26,8 @@ pub struct TextStyle {
     pub color: bool,
     /// Columns of the terminal. Sentences are wrapped to it; rows of figures are not.
     pub width: usize,
+    /// Whether sentences are whole, however many lines they take: a screen is short, a file is not.
+    pub whole: bool,
 }
 
 /// Rows of all series of a search together, without reasons: with what else is said they fit a screen of 25 lines.

@@ -15,7 +15,7 @@ use linerate_report::terminal::TextStyle;
 use crate::golden_file::same_as_golden;
 use crate::tried;
 
-const PLAIN: TextStyle = TextStyle { color: false, width: 110 };
+const PLAIN: TextStyle = TextStyle { color: false, width: 110, whole: false };
 
 #[test]
 fn json_reads_back_as_the_same() {

@@ -7,7 +7,7 @@ use linerate_report::terminal::{TextStyle, render};
 
 use crate::fixture;
 
-const PLAIN: TextStyle = TextStyle { color: false, width: 120 };
+const PLAIN: TextStyle = TextStyle { color: false, width: 120, whole: false };
 
 #[test]
 fn junit_has_a_case_per_threshold_and_fails_those_that_are_missed() {

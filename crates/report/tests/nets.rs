@@ -13,7 +13,7 @@ use crate::linked::{connected, datagrams, empty, failed, largest, linked, placed
 mod parsed;
 
 fn plain(width: usize) -> TextStyle {
-    TextStyle { color: false, width }
+    TextStyle { color: false, width, whole: false }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use linerate_report::{csv, html, json};
 use crate::fixture;
 use crate::fixture::{Extent, HOSTILE};
 
-const PLAIN: TextStyle = TextStyle { color: false, width: 120 };
+const PLAIN: TextStyle = TextStyle { color: false, width: 120, whole: false };
 
 #[test]
 fn json_reads_back_as_the_same_view() {
@@ -454,7 +454,7 @@ fn without_findings_the_terminal_says_so() {
 
 #[test]
 fn a_narrow_terminal_gets_narrow_sentences() {
-    let text = render(&fixture::usual(), true, TextStyle { color: false, width: 80 });
+    let text = render(&fixture::usual(), true, TextStyle { color: false, width: 80, whole: false });
     for line in text.lines() {
         let figures = line.ends_with("failed");
         assert!(figures || line.chars().count() <= 80, "{line}");

@@ -9,7 +9,7 @@ use crate::golden_file::same_as_golden;
 use crate::planned;
 use crate::planned::HOSTILE;
 
-const PLAIN: TextStyle = TextStyle { color: false, width: 120 };
+const PLAIN: TextStyle = TextStyle { color: false, width: 120, whole: false };
 
 #[test]
 fn json_reads_back_as_the_same() {
@@ -228,7 +228,7 @@ fn colour_changes_no_word_and_control_characters_never_reach_the_terminal() {
 
 #[test]
 fn a_narrow_terminal_gets_narrow_sentences() {
-    let narrow = TextStyle { color: false, width: 80 };
+    let narrow = TextStyle { color: false, width: 80, whole: false };
     // Tables over nodes have a row for each, as long as its works are many.
     let mut made = planned::plan();
     (made.scaling, made.sizing) = (None, None);
@@ -290,7 +290,7 @@ fn a_curve_of_many_numbers_of_nodes_is_told_in_few_rows() {
 
 /// What is shown of an explanation in brief, in its lines and in one.
 fn brief(explanation: &Explanation, width: usize) -> (Vec<String>, String) {
-    let text = explanation::text(explanation, false, TextStyle { color: false, width });
+    let text = explanation::text(explanation, false, TextStyle { color: false, width, whole: false });
     (text.lines().map(str::to_owned).collect(), text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

@@ -95,6 +95,9 @@ pub(super) fn text(explanation: &Explanation, look: TextStyle) -> String {
 /// what matters most being first. Where there are too few, what matters least is left out.
 fn within(mut parts: Vec<Part>, look: TextStyle) -> String {
     parts.retain(|part| !part.clauses.is_empty());
+    if look.whole {
+        return parts.iter().map(|part| part.rendered(&part.clauses.join("; "), look)).collect();
+    }
     let least = |parts: &[Part]| -> Vec<usize> { parts.iter().map(|part| part.least(look)).collect() };
     while least(&parts).iter().sum::<usize>() > LINES {
         let last = parts.iter().enumerate().max_by_key(|(_, part)| part.rank).map_or(0, |(place, _)| place);
