@@ -72,10 +72,11 @@ impl Lease {
 
     /// Renews it, unless it has lapsed: what has ended does not begin anew.
     pub fn renew(&mut self, now: Duration) {
-        if !self.has_lapsed(now) {
-            if let Some(before) = self.renewed_at.replace(now) {
-                self.silence.note_delay(now.saturating_sub(before));
-            }
+        if self.has_lapsed(now) {
+            return;
+        }
+        if let Some(before) = self.renewed_at.replace(now) {
+            self.silence.note_delay(now.saturating_sub(before));
         }
     }
 
