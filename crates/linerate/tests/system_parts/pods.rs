@@ -1,5 +1,6 @@
 //! Clients in a real Kubernetes: brought up, reached, restarted under, and gone; and the agent as process 1.
 
+use std::borrow::Cow;
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -7,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use linerate_fleet::attachment::{ATTACH_VERSION, Attach, word};
 use linerate_fleet::node_reach::NodeReach;
 use linerate_fleet::protocol::{Decoder, FromAgent, PROTOCOL, ToAgent, frame};
 use linerate_kube::access::{Access, KubeconfigSource};
+use linerate_kube::api_client::SecretRegistry;
 use linerate_kube::stream::{PodStream, StreamEnd};
 use linerate_record::fleet::FleetCheck;
 use rustix::thread::{LinkNameSpaceType, Uid, move_into_link_name_space, set_thread_uid};
@@ -174,6 +177,17 @@ fn up_and_down() -> Result<(), Failed> {
     })
 }
 
+/// Keeps no secrets: nothing is printed of this test's answers.
+struct NoSecrets;
+
+impl SecretRegistry for NoSecrets {
+    fn remember(&self, _: &str) {}
+
+    fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        Cow::Borrowed(text)
+    }
+}
+
 /// A stream to a pod, from the network of the Kubernetes: threads that this one begins are in it too.
 fn stream(kubernetes: &Kubernetes, pod: &str) -> Result<PodStream, Failed> {
     let folder = kubernetes.kubeconfig();
@@ -182,7 +196,8 @@ fn stream(kubernetes: &Kubernetes, pod: &str) -> Result<PodStream, Failed> {
     let network = File::open(format!("/proc/{process}/ns/net"))?;
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
     let source = KubeconfigSource::Files { paths: vec![folder] };
-    let cluster = Access::find(&source, None).and_then(Access::connect).map_err(|fault| fault.to_string())?;
+    let cluster = Access::find(&source, None).and_then(|access| access.connect(Arc::new(NoSecrets)));
+    let cluster = cluster.map_err(|fault| fault.to_string())?;
     let Ok(NodeReach::Kube(place)) = format!("kube://linerate/{pod}").parse() else { panic!("a place") };
     Ok(PodStream::start(&cluster, &place, "a token".to_owned())?)
 }
