@@ -147,7 +147,7 @@ fn file_of(requests: &[Recorded], command: &str) -> String {
 fn imported_bytes(bytes: &[u8]) -> (View, String) {
     let folder = tempdir().expect("a folder");
     let (file, out) = (folder.path().join("a.csv"), folder.path().join("out"));
-    fs::write(&file, bytes).unwrap();
+    fs::write(&file, bytes).expect("it is written");
     let output = linerate().args(["import", "warp"]).arg(&file).arg("-o").arg(&out).output().expect("linerate runs");
     assert!(output.status.success(), "{}", shown(&output));
     (view(&out), shown(&output))
