@@ -40,6 +40,22 @@ fn knee_search_limits(levels: &Levels, series_ms: u64) -> Option<DefaultSearchLi
     }
 }
 
+/// Deletions per second at the most: a cap on requests holds for them too, the rate of an open loop does not.
+pub(super) fn deletion_rate_limit(load: &Load) -> Option<f64> {
+    match load.max_rate {
+        Some(Rate::Requests(per_s)) => Some(per_s),
+        _ => None,
+    }
+}
+
+/// Of the order and of the bytes of a run.
+pub(super) fn random_seed() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Failure::usage(format!("no random numbers from the kernel: {e}")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
@@ -255,20 +271,4 @@ mod tests {
         });
         assert_eq!(open["resolved"], expected);
     }
-}
-
-/// Deletions per second at the most: a cap on requests holds for them too, the rate of an open loop does not.
-pub(super) fn deletion_rate_limit(load: &Load) -> Option<f64> {
-    match load.max_rate {
-        Some(Rate::Requests(per_s)) => Some(per_s),
-        _ => None,
-    }
-}
-
-/// Of the order and of the bytes of a run.
-pub(super) fn random_seed() -> Result<u64, Failure> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| Failure::usage(format!("no random numbers from the kernel: {e}")))?;
-    Ok(u64::from_le_bytes(bytes))
 }
