@@ -1,4 +1,4 @@
-//! All tests of the workspace, as many at once as there are processors. Cargo runs one binary after the other, and
+//! All tests of the workspace, half as many again at once as there are processors. Cargo runs one binary after the other, and
 //! where the last test of one waits, the machine waits with it.
 
 use std::collections::VecDeque;
@@ -83,7 +83,9 @@ impl Group {
 /// Builds all binaries, runs them with these arguments, and then the examples of the documentation, if it has some.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let is_timed = env::var_os(TIMED).is_some();
-    let lanes = if is_timed { 1 } else { thread::available_parallelism().map_or(1, usize::from) };
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    // A third of the time, most tests wait for a timeout, a lease or an interval.
+    let lanes = if is_timed { 1 } else { processors + processors / 2 };
     let mut groups = Vec::new();
     for binary in built()? {
         groups.extend(grouped(binary, arguments, is_timed)?);
