@@ -1,5 +1,5 @@
-//! All tests of the workspace, half as many again at once as there are processors. Cargo runs one binary after the other, and
-//! where the last test of one waits, the machine waits with it.
+//! All tests of the workspace, half as many again at once as there are processors. Cargo runs one binary after the
+//! other, and where the last test of one waits, the machine waits with it.
 
 use std::collections::VecDeque;
 use std::env;

@@ -24,8 +24,8 @@ use crate::censored::with_open;
 use crate::records::Records;
 use crate::stopping_rule::{self, PrecisionWatch, Rule};
 use crate::view::{
-    ClientCeiling, CpuCost, Estimate, HostFigures, Latency, MachineSample, Measure, OpFigures, Point, RunSummary,
-    Series, VIEW_SCHEMA, View, ceiling_of, headline_measure,
+    ClientCeiling, CpuCost, Estimate, HostFigures, Latency, MachineSample, Measure, OpFigures, OpenLoop, Point,
+    RunSummary, Series, VIEW_SCHEMA, View, ceiling_of, headline_measure,
 };
 use crate::{bottlenecks, canary, counters, estimate, findings, open_loop};
 pub(crate) use clients::lost_clients;
@@ -292,10 +292,7 @@ fn point(
         sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &ages_intended));
     let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
-    let at_random = records.manifest.requested.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
-    let requested_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
-    let measuring = open_loop::OpenLoopInput { requested_per_s, at_random, before, measured: &measured };
-    let open = open_loop::figures(&begin.spec, requested.slo.as_ref(), &measuring, intended)?;
+    let open = open_figures(records, begin, before, &measured, intended)?;
     let of_slots = |ns: u64| share_of_slots(ns, measured_ms, begin.spec.concurrency);
     Ok(Some(Point {
         point: begin.point,
@@ -333,6 +330,21 @@ fn point(
         client_spread: None,
         errors: sum.errors,
     }))
+}
+
+/// What an open loop shows: a schedule that was kept, or not. `before` is the last interval of the warm-up.
+fn open_figures(
+    records: &Records,
+    begin: &PointBegin,
+    before: Option<&Interval>,
+    measured: &[&Interval],
+    intended: (Latency, Latency),
+) -> Result<Option<OpenLoop>, DecodeError> {
+    let requested = &records.manifest.requested;
+    let at_random = requested.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
+    let requested_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
+    let measuring = open_loop::OpenLoopInput { requested_per_s, at_random, before, measured };
+    open_loop::figures(&begin.spec, requested.slo.as_ref(), &measuring, intended)
 }
 
 /// Requests that failed behind the measured time: what a record calls warm-up there ended no measurement.

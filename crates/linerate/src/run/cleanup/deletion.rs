@@ -355,9 +355,9 @@ impl<'a> CleanupRun<'a> {
         Ok(Some((found, page.next.map(|key| Marker { key, id: String::new() }))))
     }
 
-    /// Deletes, or names the first in a dry run: an object once, also where it is a version too. Returns how many it was
-    /// about. In a bucket without versions each object is one called "null", and is deleted by its key; what is listed as such at a
-    /// later look is not, and is deleted by that name.
+    /// Deletes, or names the first in a dry run: an object once, also where it is a version too. Returns how many it
+    /// was about. In a bucket without versions each object is one called "null", and is deleted by its key; what is
+    /// listed as such at a later look is not, and is deleted by that name.
     fn delete(&mut self, page: Vec<ListedEntry>, listing: Listing, refusals: &mut Refusals) -> Result<usize, Failure> {
         if self.dry_run {
             let named = page.iter().filter(|found| listing == Listing::Objects || !found.is_object);
