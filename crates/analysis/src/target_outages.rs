@@ -306,5 +306,13 @@ mod tests {
         assert!(crate::findings::requests_failed(&view).is_none(), "{:?}", view.findings);
         let found = crate::findings::spoilt_by_others(&view).unwrap();
         assert!(found.claim.starts_with("disturbed by other load: ") && found.points == [1], "{found:?}");
+        // A connection that is refused is no silence, however busy this machine is.
+        let refused = records.intervals.iter_mut().find(|i| i.point == 1).unwrap();
+        let errors = [("connect: refused".to_owned(), 1)].into();
+        refused
+            .rows
+            .push(linerate_record::run::IntervalRow { errors, ..linerate_record::run::IntervalRow::none(0, Op::Get) });
+        let view = build(&records).unwrap();
+        assert!(crate::findings::spoilt_by_others(&view).is_none(), "{:?}", view.findings);
     }
 }

@@ -25,6 +25,7 @@ pub(super) fn spoilt(run: &Run<'_>, found: &mut Finding) {
     }
     let points = run.view.series.iter().flat_map(|series| &series.points);
     let others = |point: &Point| disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples);
+    let others = |point: &Point| others(point).filter(|_| is_silence_alone(point));
     let mut disturbed = points.filter(|point| found.points.contains(&point.point)).map(others);
     let Some(first) = disturbed.next().flatten().filter(disturbance::OtherLoad::explains_silence) else { return };
     if !disturbed.all(|others| others.is_some_and(|others| others.explains_silence())) {
@@ -34,6 +35,12 @@ pub(super) fn spoilt(run: &Run<'_>, found: &mut Finding) {
     found.claim = format!("disturbed by other load: {}", found.claim);
     found.evidence = [first.in_words(), vec![found.evidence.clone()]].concat().join("; ");
     REMEDY.clone_into(&mut found.remedy);
+}
+
+/// Whether nothing but time passed in a point: a connection that is refused or closed is the target's own doing, however
+/// busy this machine is.
+fn is_silence_alone(point: &Point) -> bool {
+    point.errors.keys().chain(point.warmup_errors.keys()).all(|kind| kind.contains("timeout"))
 }
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
