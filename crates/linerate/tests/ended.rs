@@ -142,7 +142,8 @@ fn a_run_killed_with_9_has_true_figures_and_can_be_cleaned() {
     std::fs::write(begun.bucket().join("foreign"), "not the run's").unwrap();
     let listed = begun.clean(&["--dry-run"]);
     let reported = String::from_utf8_lossy(&listed.stdout).lines().filter(|l| l.starts_with("object ")).count();
-    assert_eq!((reported as u64, settled(&begun)), (stored, stored + 1), "{}", shown(&listed));
+    assert_eq!((reported as u64, settled(&begun)), (stored.min(20), stored + 1), "{}", shown(&listed));
+    assert!(shown(&listed).contains(&format!("would delete {stored} objects")), "{}", shown(&listed));
     for said in [format!("deleted {stored} objects"), "nothing is left".into()] {
         let cleaned = begun.clean(&[]);
         assert!(cleaned.status.success() && shown(&cleaned).contains(&said), "{said}: {}", shown(&cleaned));

@@ -40,7 +40,11 @@ pub(super) fn spoilt(run: &Run<'_>, found: &mut Finding) {
 /// Whether nothing but time passed in a point: a connection that is refused or closed is the target's own doing, however
 /// busy this machine is.
 fn is_silence_alone(point: &Point) -> bool {
-    point.errors.keys().chain(point.warmup_errors.keys()).all(|kind| kind.contains("timeout"))
+    point
+        .errors
+        .keys()
+        .chain(point.warmup_errors.keys())
+        .all(|kind| kind.contains("timeout") || kind.contains("timed out"))
 }
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
