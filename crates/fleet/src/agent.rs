@@ -380,13 +380,13 @@ mod tests {
 
     #[test]
     fn a_lease_is_renewed_by_any_message_and_by_no_bytes_of_one() {
-        let second = Duration::from_secs(1);
+        let half = Duration::from_millis(500);
         let mut agent = greeted();
         let exchange = frame(&ToAgent::Exchange { number: 1 }).unwrap();
-        agent.take(&exchange, AT + second, 0, 0);
-        assert!(!agent.has_lapsed(AT + 2 * second));
-        agent.take(&exchange[..6], AT + 2 * second, 0, 0);
-        assert!(agent.has_lapsed(AT + 3 * second));
+        agent.take(&exchange, AT + half, 0, 0);
+        assert!(!agent.has_lapsed(AT + 4 * half));
+        agent.take(&exchange[..6], AT + 4 * half, 0, 0);
+        assert!(agent.has_lapsed(AT + 5 * half));
     }
 
     #[test]

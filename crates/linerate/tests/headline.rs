@@ -109,7 +109,7 @@ fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
     );
     let bench = ["bench", "--op", "get", "--concurrent", "1"];
     for (threshold, code, expected) in [
-        ("get.p50>1ns", 5, "error: get.p50>1ns: p50 was"),
+        ("get.p50>1us", 5, "error: get.p50>1us: p50 was"),
         ("p50>1h", 0, ""),
         ("put.p99>1s", 2, "--fail-if 'put.p99>1s' is of nothing that is measured: this run has get"),
         ("p99<1s", 2, "get.p99>10ms"),

@@ -39,7 +39,7 @@ fn rates_are_points_whose_latencies_count_from_when_requests_were_due() {
         assert!(view.series[0].knee.is_none(), "the most in flight is no load");
         let csv = linerate().arg("report").arg(out.path()).args(["-f", "csv"]).output().unwrap();
         assert!(shown(&csv).contains(",rate_per_s,due,backlog,"), "{}", shown(&csv));
-        let text = shown(&linerate().arg("report").arg(out.path()).output().unwrap());
+        let text = shown(&linerate().arg("report").arg(out.path()).arg("--why").output().unwrap());
         assert!(text.contains("of 100/s asked for; from actual starts p50"), "{text}");
         let html = std::fs::read_to_string(out.path().join("report.html")).unwrap();
         assert!(html.contains("Open loop: from when requests were due"));

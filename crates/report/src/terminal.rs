@@ -62,7 +62,9 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
             text.push_str(&hanging(" ▸", 3, &phrases::sustained(sustained, &slo.to_string()), look));
         }
         let is_new = series.limit.as_ref().is_some_and(|limit| claims.insert(&limit.claim));
-        text.push_str(&verdict(view, series, (why, is_new), look));
+        if is_new || !series_table::is_brief(why, most) {
+            text.push_str(&verdict(view, series, (why, is_new), look));
+        }
     }
     text.push('\n');
     text.push_str(&canary(view, look));

@@ -73,7 +73,8 @@ fn what_would_be_done_is_told_whole() {
     assert_eq!(
         bare,
         "get:4MiB@16 for each cell; the arms, the baseline first:\n\
-         at most 24 blocks of 7 cells, 168 in all: 43 min 07 s, but for restarts\nnothing was touched\n"
+         at most 24 blocks of 7 cells, 168 in all: 43 min 07 s of load; starting targets, writing objects, \
+         changes and restarts add to that\nnothing was touched\n"
     );
 }
 

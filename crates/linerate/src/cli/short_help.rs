@@ -156,11 +156,11 @@ fn brief_text(command: &Command, width: usize) -> String {
     let room = LINES.saturating_sub(lines.len() + end.len());
     let for_examples = |flags: &[String]| fitting_examples(&examples, room.saturating_sub(verbs.len() + flags.len()));
     // Each flag gets its sentence where there is room for all, and for examples too; else those that matter.
-    let full = flag_rows(command, width, |_| true);
+    let full = flag_rows(command, width, |_| true, first_sentence);
     let fits = full.len() + verbs.len() <= room && (examples.is_empty() || !for_examples(&full).is_empty());
     let main = MAIN_FLAGS.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, flags)| *flags);
     let is_main = |arg: &Arg| arg.get_long().is_none_or(|long| main.contains(&long));
-    let flag_lines = if fits { full } else { flag_rows(command, width, is_main) };
+    let flag_lines = if fits { full } else { flag_rows(command, width, is_main, gist) };
     lines.extend(for_examples(&flag_lines));
     lines.extend(verbs);
     lines.extend(flag_lines);
@@ -246,11 +246,23 @@ fn first_sentence(arg: &Arg) -> String {
     help.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned()
 }
 
-/// A row for each flag that is chosen, with the first sentence of its help.
-fn flag_rows(command: &Command, columns: usize, is_chosen: impl Fn(&Arg) -> bool) -> Vec<String> {
+/// What a flag means, before examples, reasons and exceptions.
+fn gist(arg: &Arg) -> String {
+    let sentence = first_sentence(arg);
+    let end = [": ", "; ", " (", ", such as"].iter().filter_map(|end| sentence.find(end)).min();
+    sentence[..end.unwrap_or(sentence.len())].to_owned()
+}
+
+/// A row for each flag that is chosen, with what it means.
+fn flag_rows(
+    command: &Command,
+    columns: usize,
+    is_chosen: impl Fn(&Arg) -> bool,
+    meaning: fn(&Arg) -> String,
+) -> Vec<String> {
     let chosen: Vec<&Arg> = visible_arguments(command).filter(|arg| is_chosen(arg)).collect();
     let width = chosen.iter().map(|arg| argument_name(arg).chars().count()).max().unwrap_or(0).min(34);
-    let row = |arg: &&Arg| hanging_lines(&format!("  {:width$}  ", argument_name(arg)), &first_sentence(arg), columns);
+    let row = |arg: &&Arg| hanging_lines(&format!("  {:width$}  ", argument_name(arg)), &meaning(arg), columns);
     let mut lines: Vec<String> = chosen.iter().flat_map(row).collect();
     if !lines.is_empty() {
         lines.push(String::new());
@@ -342,7 +354,8 @@ mod tests {
         let full = |arg: &Arg| text.contains(&spaced(&format!("{} {}", argument_name(arg), first_sentence(arg))));
         if !visible_arguments(command).all(full) {
             let (_, main) = MAIN_FLAGS.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name}: {text}"));
-            let shown = visible_arguments(command).filter(|arg| arg.get_long().is_some()).filter(|arg| full(arg));
+            let brief = |arg: &&Arg| text.contains(&spaced(&format!("{} {}", argument_name(arg), gist(arg))));
+            let shown = visible_arguments(command).filter(|arg| arg.get_long().is_some()).filter(brief);
             assert_eq!(shown.count(), main.len(), "{name}: {text}");
             assert!(main.len() <= 12, "{name}: {main:?}");
         }

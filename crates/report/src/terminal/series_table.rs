@@ -6,7 +6,7 @@ use std::iter;
 use linerate_analysis::view::{BoundFigures, ClientFigures, Measure, OpFigures, Point, Series};
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns, percent};
 
-use super::{TextStyle, clean, hanging, paint, width, wrapped};
+use super::{SERIES_ROWS_LEAST, TextStyle, clean, hanging, paint, width, wrapped};
 use crate::colour::Colour;
 use crate::phrases::{self, ABSENT};
 
@@ -189,6 +189,11 @@ fn label_cell(label: &str) -> (String, String) {
     if width(&label) > LABEL_COLUMNS { (format!(" {label}\n"), String::new()) } else { (String::new(), label) }
 }
 
+/// Whether several series share a screen: of each, its rows are left, and what was not said of another.
+pub(super) fn is_brief(why: bool, most: Option<usize>) -> bool {
+    !why && most.is_some_and(|most| most <= SERIES_ROWS_LEAST)
+}
+
 /// The rows of a series: one a visit with reasons, else one a concurrency or rate; of what a search visited `most` at
 /// the most.
 pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look: TextStyle) -> String {
@@ -203,6 +208,7 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
     let header = if is_open { open_table_header() } else { table_header(series.measure) };
     text.push_str(&paint(Colour::Dim, header.trim_end(), look));
     text.push('\n');
+    let is_brief = is_brief(why, most);
     let rows = if why { series.points.iter().map(|point| (point, 1)).collect() } else { rows_together(series) };
     let all = rows.len();
     let rows = if why { rows } else { most.map_or(rows.clone(), |most| chosen(series, &rows, most)) };
@@ -216,9 +222,9 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
             text.push_str(&client_lines(series, point, look));
         }
         text.push_str(&if why { open_line(point, look) } else { String::new() });
-        text.push_str(&attempts_line(point, look));
+        text.push_str(&if is_brief { String::new() } else { attempts_line(point, look) });
     }
-    if rows.len() < all {
+    if rows.len() < all && !is_brief {
         let left_out = phrases::plural((all - rows.len()) as u64, "level");
         text.push_str(&format!("{:at$}{left_out} more with --why\n", "", at = FIGURES_AT));
     }

@@ -23,7 +23,7 @@ use linerate_record::run::{Interval, Op};
 use linerate_wire::open_loop::Arrivals;
 
 use super::objects::RunObjects;
-use super::setup::PreparedRun;
+use super::open_run::OpenRun;
 use crate::files::run_folder;
 use crate::run::interrupt;
 use crate::terminal::failure::Failure;
@@ -53,29 +53,30 @@ pub(super) struct CanaryThread {
 
 /// Starts the canary, where bounds on it were given, and waits for its baseline.
 pub(super) fn start(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     objects: &mut RunObjects<'_>,
     interrupted: &AtomicBool,
     progress: &Progress,
 ) -> Result<Option<CanaryThread>, Failure> {
-    let Some(CanaryRules { per_s, abort_if: rules }) = setup.load.stops.canary.clone() else { return Ok(None) };
+    let Some(CanaryRules { per_s, abort_if: rules }) = run.prepared.load.stops.canary.clone() else { return Ok(None) };
     let sizes: Sizes = OBJECT_BYTES.parse().map_err(Failure::usage)?;
-    let session = Session { timeout_ns: timeout_ns(&rules, setup.session.timeout_ns), ..setup.session.clone() };
-    let (op, source, wrote) = if setup.existing.is_empty() {
+    let session =
+        Session { timeout_ns: timeout_ns(&rules, run.prepared.session.timeout_ns), ..run.prepared.session.clone() };
+    let (op, source, wrote) = if run.target.existing.is_empty() {
         let set = objects.new_set();
         objects.note_one_ahead();
-        write_canary_object(setup, &sizes, set, interrupted)?;
+        write_canary_object(run, &sizes, set, interrupted)?;
         (Op::Get, Source::Set { set, count: 1 }, Some((set, sizes.clone())))
     } else {
-        (Op::Stat, Source::Existing(setup.existing.clone()), None)
+        (Op::Stat, Source::Existing(run.target.existing.clone()), None)
     };
     let arrivals = Some(Arrivals { per_s, spacing: Spacing::Constant, point: 0, client: (0, 1) });
     let plan = PointPlan { arrivals, until: EndCondition::Intervals(u64::MAX), source, ..plan(op, sizes) };
-    let mut lines = run_folder::open_lines(&setup.folder, "canary.jsonl")?;
+    let mut lines = run_folder::open_lines(&run.prepared.folder, "canary.jsonl")?;
     let (stop, loaded, tripped) = (flag(), flag(), flag());
     let answered = Arc::new(AtomicU64::new(0));
     let (ends, under_load, trips, counts) = (stop.clone(), loaded.clone(), tripped.clone(), answered.clone());
-    let clock = setup.clock;
+    let clock = run.prepared.clock;
     let thread = std::thread::spawn(move || {
         let mut unguarded = TripOnDrop(Some(trips.clone()));
         let with = PointDriver { session: &session, clock, interrupted: &ends, target_pid: None };
@@ -172,13 +173,8 @@ fn plan(op: Op, sizes: Sizes) -> PointPlan {
 }
 
 /// Writes the object that the canary reads.
-fn write_canary_object(
-    setup: &PreparedRun<'_>,
-    sizes: &Sizes,
-    set: u32,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
-    let with = PointDriver { session: &setup.session, clock: setup.clock, interrupted, target_pid: None };
+fn write_canary_object(run: &OpenRun<'_>, sizes: &Sizes, set: u32, interrupted: &AtomicBool) -> Result<(), Failure> {
+    let with = PointDriver { session: &run.prepared.session, clock: run.prepared.clock, interrupted, target_pid: None };
     let plan = PointPlan { write_set: set, concurrency: 1, ..plan(Op::Put, sizes.clone()) };
     let (mut written, mut kinds) = (0, Vec::new());
     drive(&with, &plan, |figures| {

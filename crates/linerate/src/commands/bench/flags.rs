@@ -108,7 +108,7 @@ pub(crate) struct WorkFlags {
     /// most twelve times --duration per operation and size.
     #[arg(long, value_name = "auto|LIST", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) concurrent: String,
-    /// Open loop: this many requests are due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
+    /// Requests due per second over all threads and hosts, an open loop (`500/s`, or a list `100/s,200/s`),
     /// whether or not earlier ones were answered. Latencies are reported from when a request was due, and from when it
     /// started; --concurrent is the maximum in flight [default: 1024], and points use their whole --duration. With
     /// --fleet, the rate is that of all clients together, each of which takes an even share. Without this flag, the

@@ -11,8 +11,8 @@ use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
 use linerate_record::units::grouped;
 
+use super::open_run::OpenRun;
 use super::resolved_load::deletion_rate_limit;
-use super::setup::PreparedRun;
 use super::{stored_check, versioned_bucket};
 use crate::run::cleanup::{command, gave_up_text};
 use crate::run::interrupt;
@@ -37,7 +37,7 @@ pub(super) struct WrittenSet {
 
 /// What the run has written and not yet deleted: a few numbers per set, however many objects.
 pub(super) struct RunObjects<'a> {
-    setup: &'a PreparedRun<'a>,
+    run: &'a OpenRun<'a>,
     written: Vec<WrittenSet>,
     next_set: u32,
     /// Objects that the run may have written, whether or not they were deleted since.
@@ -57,11 +57,11 @@ pub(super) struct RunObjects<'a> {
 }
 
 impl<'a> RunObjects<'a> {
-    pub(super) fn new(setup: &'a PreparedRun<'a>) -> Self {
+    pub(super) fn new(run: &'a OpenRun<'a>) -> Self {
         let (written, unfinished_uploads, findings) = (Vec::new(), Vec::new(), Vec::new());
         let (abandoned_writes, unaccounted_writes) = (0, 0);
         RunObjects {
-            setup,
+            run,
             written,
             next_set: 0,
             objects_ever_written: 0,
@@ -126,13 +126,13 @@ impl<'a> RunObjects<'a> {
 
     /// Holds sets that the load is done with against what the target shows of them, once.
     fn check_finished_sets(&mut self, keep: Option<u32>) {
-        let setup = self.setup;
+        let run = self.run;
         for written in self.written.iter_mut().filter(|written| Some(written.set) != keep && !written.held) {
             written.held = true;
             if self.was_unreadable {
                 continue;
             }
-            let held = stored_check::check_set(setup, written);
+            let held = stored_check::check_set(run, written);
             // One that was not looked at in its time tells of all: each would be waited for as long.
             self.was_unreadable = held.is_err();
             let found = held.unwrap_or_else(Some);
@@ -156,7 +156,7 @@ impl<'a> RunObjects<'a> {
             return Ok(());
         }
         let unfinished_uploads = &mut self.unfinished_uploads;
-        self.setup.calls_after_load(|bucket| {
+        self.run.calls_after_load(|bucket| {
             let mut ended = Ok(());
             unfinished_uploads.retain(|one| {
                 if ended.as_ref().is_err_and(|error: &BucketError| !error.is_an_answer()) {
@@ -175,17 +175,17 @@ impl<'a> RunObjects<'a> {
 
     /// Aborts what is left of uploads at the end, noted or not; tells what remains.
     fn abort_all(&mut self) -> Vec<Finding> {
-        if !self.setup.load.has_parts() {
+        if !self.run.prepared.load.has_parts() {
             return Vec::new();
         }
         let refused = match self.abort_uploads() {
             Ok(()) => None,
             Err(error) if error.is_an_answer() => Some(error),
-            Err(error) => return vec![leftover_finding(self.setup, &LeftAtTarget::UnseenUploads(error.to_string()))],
+            Err(error) => return vec![leftover_finding(self.run, &LeftAtTarget::UnseenUploads(error.to_string()))],
         };
-        let swept = self.setup.calls_after_load(Bucket::sweep_uploads);
+        let swept = self.run.calls_after_load(Bucket::sweep_uploads);
         let left = uploads_left(swept, refused, self.unfinished_uploads.len() as u64);
-        left.map(|left| leftover_finding(self.setup, &left)).into_iter().collect()
+        left.map(|left| leftover_finding(self.run, &left)).into_iter().collect()
     }
 
     /// Deletes every set but `keep`. What could not be deleted stays noted, for the end; why is reported.
@@ -194,12 +194,12 @@ impl<'a> RunObjects<'a> {
         // What cannot be aborted now is tried again at the end, and reported there.
         let _ = self.abort_uploads();
         let is_due = |written: &WrittenSet| Some(written.set) != keep;
-        if self.setup.load.objects.noclear || !self.written.iter().any(is_due) {
+        if self.run.prepared.load.objects.noclear || !self.written.iter().any(is_due) {
             return None;
         }
-        let (setup, written, mut refused) = (self.setup, &mut self.written, None);
+        let (run, written, mut refused) = (self.run, &mut self.written, None);
         let seen = &mut self.versions_seen;
-        let ended = setup.calls_after_load(|bucket| {
+        let ended = run.calls_after_load(|bucket| {
             let mut ended = Ok(());
             written.retain(|written| {
                 // After a call that was not answered the others wait for the next time: a target that hangs would hold
@@ -207,7 +207,7 @@ impl<'a> RunObjects<'a> {
                 if !is_due(written) || ended.is_err() || bucket.refuses_all() {
                     return true;
                 }
-                match delete_set(setup, written, bucket, progress, seen) {
+                match delete_set(run, written, bucket, progress, seen) {
                     Ok(()) => return false,
                     Err(error) if error.is_an_answer() => refused = Some(error),
                     Err(error) => ended = Err(error),
@@ -224,12 +224,12 @@ impl<'a> RunObjects<'a> {
         if self.next_set == 0 {
             return Vec::new();
         }
-        self.setup.allow_one_more_call();
-        let host = self.setup.session.hosts.first().map_or("", |host| host.authority.as_str());
+        self.run.calls.allow_one_more();
+        let host = self.run.prepared.session.hosts.first().map_or("", |host| host.authority.as_str());
         progress.live(&format!("deleting what this run wrote, and waiting for {host}"));
         let mut findings = self.abort_all();
         findings.extend(self.delete_all(progress));
-        if self.setup.has_own_target() {
+        if self.run.prepared.has_own_target() {
             // What was not seen to be deleted goes with the target.
             findings.retain(|found| found.kind != FindingKind::LeftBehind || found.severity < Severity::Warning);
         }
@@ -245,64 +245,56 @@ impl<'a> RunObjects<'a> {
             let (confirmed, seen) = (grouped(confirmed), if seen == 0 { "none".to_owned() } else { grouped(seen) });
             let why =
                 format!("of {confirmed} objects that the target confirmed, listings of versions have shown {seen}");
-            leftover_finding(self.setup, &LeftAtTarget::UnseenVersions(why))
+            leftover_finding(self.run, &LeftAtTarget::UnseenVersions(why))
         })
     }
 
     fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
-        if self.setup.load.objects.noclear {
+        if self.run.prepared.load.objects.noclear {
             self.check_finished_sets(None);
-            return if self.written.is_empty() {
-                Vec::new()
-            } else {
-                vec![kept_at_target(&cleanup_command(self.setup))]
-            };
+            return if self.written.is_empty() { Vec::new() } else { vec![kept_at_target(&cleanup_command(self.run))] };
         }
         let lost = self.clear_except(None, progress);
         let is_hopeless = |error: &BucketError| {
-            !error.is_an_answer() && (self.setup.abandoned_reason().is_some() || self.has_signal())
+            !error.is_an_answer() && (self.run.calls.abandoned_reason().is_some() || self.has_signal())
         };
         if let Some(error) = lost.as_ref().filter(|error| is_hopeless(error)) {
             // Nobody is kept waiting once more for a target that does not answer.
-            return vec![leftover_finding(self.setup, &self.unlisted_objects(error))];
+            return vec![leftover_finding(self.run, &self.unlisted_objects(error))];
         }
         let were_refused = lost.is_some();
-        let is_kept = matches!(self.setup.keeping, Versioning::Versions { .. });
+        let is_kept = matches!(self.run.target.keeping, Versioning::Versions { .. });
         let seen = &mut self.versions_seen;
         if let Some(left) = is_kept
-            .then(|| versioned_bucket::delete_remaining_versions(self.setup, self.objects_ever_written, progress, seen))
+            .then(|| versioned_bucket::delete_remaining_versions(self.run, self.objects_ever_written, progress, seen))
             .flatten()
         {
             // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
-            return vec![leftover_finding(self.setup, &self.with_counted_objects(left))];
+            return vec![leftover_finding(self.run, &self.with_counted_objects(left))];
         }
         // Deleted by their keys, objects of a bucket that keeps versions would be hidden below delete markers.
-        let left = match self.setup.calls_after_load(|bucket| match is_kept {
+        let left = match self.run.calls_after_load(|bucket| match is_kept {
             true => bucket.still_shown(),
             false => self.delete_listed(bucket, were_refused, progress),
         }) {
             Ok(LeftObjects { objects: 0, .. }) if self.abandoned_writes > 0 || self.unaccounted_writes > 0 => {
                 let (writes, unknown) = (self.abandoned_writes, self.unaccounted_writes);
-                vec![leftover_finding(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
+                vec![leftover_finding(self.run, &LeftAtTarget::GivenUp { writes, unknown })]
             }
             Ok(LeftObjects { objects: 0, .. }) => Vec::new(),
             Ok(shown) if is_kept => {
-                return vec![leftover_finding(self.setup, &versions_only_in_object_listing(&shown))];
+                return vec![leftover_finding(self.run, &versions_only_in_object_listing(&shown))];
             }
             // Versions, if there are any, are of these.
-            Ok(shown) => return vec![leftover_finding(self.setup, &objects_left(shown))],
-            Err(error) => return vec![leftover_finding(self.setup, &self.unlisted_objects(&error))],
+            Ok(shown) => return vec![leftover_finding(self.run, &objects_left(shown))],
+            Err(error) => return vec![leftover_finding(self.run, &self.unlisted_objects(&error))],
         };
         let versions = match is_kept {
             true => self.never_listed_finding(),
             false => {
-                let swept = versioned_bucket::delete_remaining_versions(
-                    self.setup,
-                    self.objects_ever_written,
-                    progress,
-                    &mut 0,
-                );
-                swept.map(|left| leftover_finding(self.setup, &left))
+                let swept =
+                    versioned_bucket::delete_remaining_versions(self.run, self.objects_ever_written, progress, &mut 0);
+                swept.map(|left| leftover_finding(self.run, &left))
             }
         };
         left.into_iter().chain(versions).collect()
@@ -311,7 +303,7 @@ impl<'a> RunObjects<'a> {
     /// What is known of versions that could not be listed: objects that a listing shows remain, and are counted.
     fn with_counted_objects(&self, left: LeftAtTarget) -> LeftAtTarget {
         let LeftAtTarget::UnseenVersions(why) = left else { return left };
-        match self.setup.calls_after_load(|bucket| bucket.still_shown()) {
+        match self.run.calls_after_load(|bucket| bucket.still_shown()) {
             Ok(LeftObjects { objects, bytes, more, wavers, .. }) if objects > 0 => {
                 let known = CountPrecision::from_listing(more, wavers);
                 LeftAtTarget::Objects { count: objects, bytes, known, why: Some(why) }
@@ -321,7 +313,7 @@ impl<'a> RunObjects<'a> {
     }
 
     fn has_signal(&self) -> bool {
-        interrupt::is_set(&self.setup.signalled)
+        interrupt::is_set(&self.run.calls.signalled)
     }
 
     /// Deletes what a listing still shows: of clients that were lost, it is all that they wrote.
@@ -335,7 +327,7 @@ impl<'a> RunObjects<'a> {
         bucket.sweep_up(were_refused, &mut |n| {
             swept = swept.saturating_add(n);
             let reported = format!("deleting objects of this run that a listing shows: {}", grouped(swept));
-            report_deletion(self.setup, progress, &reported, false);
+            report_deletion(self.run, progress, &reported, false);
             goes_on(n)
         })
     }
@@ -367,16 +359,16 @@ pub(super) fn deletion_limit(most: u64, within: Duration) -> impl FnMut(u64) -> 
 }
 
 fn delete_set(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     written: &WrittenSet,
     bucket: &mut Bucket<'_>,
     progress: &Progress,
     versions_seen: &mut u64,
 ) -> Result<(), BucketError> {
     // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
-    if matches!(setup.keeping, Versioning::Versions { .. }) {
+    if matches!(run.target.keeping, Versioning::Versions { .. }) {
         let swept =
-            versioned_bucket::delete_versions(setup, (Some(written.set), written.confirmed.until), bucket, progress)?;
+            versioned_bucket::delete_versions(run, (Some(written.set), written.confirmed.until), bucket, progress)?;
         *versions_seen += swept.as_ref().map_or(0, |left| left.seen);
         match swept {
             Some(LeftObjects { why: Some(why), .. }) => return Err(why),
@@ -387,11 +379,11 @@ fn delete_set(
     let until = written.confirmed.until;
     let (mut seq, mut refused) = (0, Ok(()));
     while seq < until && !bucket.refuses_all() {
-        let end = until.min(seq + deletion_batch(setup) as u64);
+        let end = until.min(seq + deletion_batch(run) as u64);
         let ids: Vec<_> = (seq..end)
             .map(|seq| {
                 let id = ObjectId { set: written.set, seq };
-                (id, size_of(&written.sizes, setup.session.seed, id))
+                (id, size_of(&written.sizes, run.prepared.session.seed, id))
             })
             .collect();
         match bucket.delete(&ids) {
@@ -399,7 +391,7 @@ fn delete_set(
             other => other?,
         }
         let reported = format!("deleting objects of this run: {} of {}", grouped(end), grouped(until));
-        report_deletion(setup, progress, &reported, end == until);
+        report_deletion(run, progress, &reported, end == until);
         seq = end;
     }
     refused
@@ -407,9 +399,9 @@ fn delete_set(
 
 /// So many deletions are reported at once: those of a second, where they are held to a rate, and those of one call
 /// where somebody waits for them.
-pub(super) fn deletion_batch(setup: &PreparedRun<'_>) -> usize {
-    let most = if interrupt::is_set(&setup.signalled) { DELETE_KEYS_MAX / 4 } else { DELETE_KEYS_MAX };
-    deletion_rate_limit(&setup.load).map_or(most, |per_s| (per_s as usize).clamp(1, most))
+pub(super) fn deletion_batch(run: &OpenRun<'_>) -> usize {
+    let most = if interrupt::is_set(&run.calls.signalled) { DELETE_KEYS_MAX / 4 } else { DELETE_KEYS_MAX };
+    deletion_rate_limit(&run.prepared.load).map_or(most, |per_s| (per_s as usize).clamp(1, most))
 }
 
 /// What is known of uploads that remain: what a last listing shows or, where there is none, so many whose abort was
@@ -439,8 +431,8 @@ fn uploads_left(
 }
 
 /// Says how clearing up goes on: in a log only where somebody waits for it.
-pub(super) fn report_deletion(setup: &PreparedRun<'_>, progress: &Progress, reported: &str, is_end: bool) {
-    if interrupt::is_set(&setup.signalled) {
+pub(super) fn report_deletion(run: &OpenRun<'_>, progress: &Progress, reported: &str, is_end: bool) {
+    if interrupt::is_set(&run.calls.signalled) {
         progress.goes_on(reported, is_end);
     } else {
         progress.live(reported);
@@ -466,19 +458,24 @@ fn objects_left(shown: LeftObjects) -> LeftAtTarget {
 }
 
 /// The finding on what remains of the run.
-pub(super) fn leftover_finding(setup: &PreparedRun<'_>, left: &LeftAtTarget) -> Finding {
-    left_at_target(left, &cleanup_command(setup), &place(setup))
+pub(super) fn leftover_finding(run: &OpenRun<'_>, left: &LeftAtTarget) -> Finding {
+    left_at_target(left, &cleanup_command(run), &place(run))
 }
 
 /// The command that cleans after the run, with the flags that no folder may hold: whom to trust, and whose keys to
 /// take.
-pub(super) fn cleanup_command(setup: &PreparedRun<'_>) -> String {
-    let endpoint = &setup.load.endpoint;
-    command(&setup.folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, &setup.key_source)
+pub(super) fn cleanup_command(run: &OpenRun<'_>) -> String {
+    let endpoint = &run.prepared.load.endpoint;
+    command(
+        &run.prepared.folder,
+        &endpoint.tls.clone().unwrap_or_default(),
+        endpoint.anonymous,
+        &run.prepared.key_source,
+    )
 }
 
-pub(super) fn place(setup: &PreparedRun<'_>) -> String {
-    format!("s3://{}/{}", setup.session.bucket, setup.session.run_prefix)
+pub(super) fn place(run: &OpenRun<'_>) -> String {
+    format!("s3://{}/{}", run.prepared.session.bucket, run.prepared.session.run_prefix)
 }
 
 #[cfg(test)]

@@ -18,9 +18,10 @@ use linerate_record::run::{Op, OutsideRow, PointSizes, PointSpec, Purpose, Serie
 use linerate_record::units::{bytes_iec, duration_ns, grouped};
 
 use super::objects::RunObjects;
+use super::open_run::OpenRun;
 use super::preparation::{delete_set_objects, read_set_objects};
 use super::recorder::{PointEnding, PointRecorder, Recorder};
-use super::setup::{CEILING_TIMING, PreparedRun};
+use super::setup::CEILING_TIMING;
 use crate::remote::remote_load;
 use crate::run::point_timing::Timing;
 use crate::run::{interrupt, target_process};
@@ -82,28 +83,28 @@ fn preparation_failure(
 /// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
 /// its ceilings over TLS, and once more without, so that what TLS costs shows.
 pub(super) fn measure_client_ceilings(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     interrupted: &AtomicBool,
     progress: &Progress,
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
-    if !setup.measures_ceilings() {
+    if !run.prepared.measures_ceilings() {
         return Ok(());
     }
     progress.set_task("measuring the client ceiling");
-    if let Some(clients) = &setup.clients {
-        return fleet_points::measure_fleet_ceilings(setup, clients, interrupted, progress, recorder);
+    if let Some(clients) = &run.clients {
+        return fleet_points::measure_fleet_ceilings(run, clients, interrupted, progress, recorder);
     }
-    let tls = setup.session.tls.is_some();
-    measure_client_ceilings_of(setup, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
+    let tls = run.prepared.session.tls.is_some();
+    measure_client_ceilings_of(run, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
     if tls && !interrupt::is_set(interrupted) {
-        measure_client_ceilings_of(setup, Purpose::PlainCeiling, false, interrupted, progress, recorder)?;
+        measure_client_ceilings_of(run, Purpose::PlainCeiling, false, interrupted, progress, recorder)?;
     }
     Ok(())
 }
 
 fn measure_client_ceilings_of(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     purpose: Purpose,
     tls: bool,
     interrupted: &AtomicBool,
@@ -111,11 +112,11 @@ fn measure_client_ceilings_of(
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
     let mut null = target_process::start(OwnTarget::Null, None, None, tls)?;
-    let session = remote_load::null_target_session(&setup.session, &mut null)?;
-    let with = PointDriver { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
-    let most = setup.load.levels.highest();
-    for work in &setup.load.work {
-        for (size, sizes) in sizes_with_names(setup, &work.sizes) {
+    let session = remote_load::null_target_session(&run.prepared.session, &mut null)?;
+    let with = PointDriver { session: &session, clock: run.prepared.clock, interrupted, target_pid: Some(null.pid()) };
+    let most = run.prepared.load.levels.highest();
+    for work in &run.prepared.load.work {
+        for (size, sizes) in sizes_with_names(run, &work.sizes) {
             let concurrency = most.min(CLIENT_CEILING_CONCURRENCY_MAX);
             let spec = PointSpec {
                 workload: work.workload.clone().into(),
@@ -125,7 +126,7 @@ fn measure_client_ceilings_of(
                 clients: None,
             };
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
-            let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING_TIMING, source);
+            let plan = plan(run, &work.workload, &sizes, concurrency, CEILING_TIMING, source);
             let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
             let rule = CEILING_TIMING.rule(concurrency);
             let drive = |point_recorder: &mut PointRecorder<'_>| -> Result<_, Failure> {
@@ -143,34 +144,34 @@ fn measure_client_ceilings_of(
 }
 
 /// Sizes with the names that points give them. Objects that were there before count as one size: their mean.
-fn sizes_with_names(setup: &PreparedRun<'_>, sizes: &[Sizes]) -> Vec<(PointSizes, Sizes)> {
-    if setup.existing.is_empty() {
+fn sizes_with_names(run: &OpenRun<'_>, sizes: &[Sizes]) -> Vec<(PointSizes, Sizes)> {
+    if run.target.existing.is_empty() {
         return sizes.iter().map(|s| (s.clone().into(), s.clone())).collect();
     }
-    let sum: u64 = setup.existing.iter().map(|o| o.size_bytes).sum();
-    let mean = (sum / setup.existing.len() as u64).min(OBJECT_BYTES_MAX);
+    let sum: u64 = run.target.existing.iter().map(|o| o.size_bytes).sum();
+    let mean = (sum / run.target.existing.len() as u64).min(OBJECT_BYTES_MAX);
     let sizes = mean.to_string().parse().ok();
     sizes.map(|sizes| vec![(PointSizes::Existing, sizes)]).unwrap_or_default()
 }
 
 fn plan(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     workload: &Workload,
     sizes: &Sizes,
     concurrency: u32,
     timing: Timing,
     source: Source,
 ) -> PointPlan {
-    let load = &setup.load;
+    let load = &run.prepared.load;
     PointPlan {
-        threads: setup.threads,
+        threads: run.prepared.threads,
         listed: match source {
-            Source::Set { count, .. } if !setup.stores_nothing() => count,
+            Source::Set { count, .. } if !run.stores_nothing() => count,
             _ => 0,
         },
         source,
         until: EndCondition::Intervals(timing.all),
-        cap: setup.cap.clone(),
+        cap: run.prepared.cap.clone(),
         ..remote_load::plan_of_load(load, workload, sizes, concurrency, timing.interval_ms * 1_000_000)
     }
 }
@@ -184,18 +185,23 @@ fn point_ending(outcome: &PointOutcome) -> PointEnding {
 
 /// Drives the series of the load.
 pub(super) fn drive_series(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     interrupted: &AtomicBool,
     progress: &Progress,
     recorder: &mut Recorder,
     objects: &mut RunObjects<'_>,
 ) -> Result<(), Failure> {
-    let with = PointDriver { session: &setup.session, clock: setup.clock, interrupted, target_pid: setup.target_pid };
-    for work in &setup.load.work {
-        for (size, sizes) in sizes_with_names(setup, &work.sizes) {
+    let with = PointDriver {
+        session: &run.prepared.session,
+        clock: run.prepared.clock,
+        interrupted,
+        target_pid: run.prepared.target_pid,
+    };
+    for work in &run.prepared.load.work {
+        for (size, sizes) in sizes_with_names(run, &work.sizes) {
             let (has_header, workload) = (Cell::new(false), &work.workload);
             let mut series =
-                SeriesDriver { setup, with: &with, progress, workload, size: &size, sizes: &sizes, has_header };
+                SeriesDriver { run, with: &with, progress, workload, size: &size, sizes: &sizes, has_header };
             if series.run(recorder, objects)?.is_break() || interrupt::is_set(interrupted) {
                 return Ok(());
             }
@@ -206,7 +212,7 @@ pub(super) fn drive_series(
 
 /// One workload at one size.
 struct SeriesDriver<'a> {
-    setup: &'a PreparedRun<'a>,
+    run: &'a OpenRun<'a>,
     with: &'a PointDriver<'a>,
     progress: &'a Progress,
     workload: &'a Workload,
@@ -222,16 +228,16 @@ impl SeriesDriver<'_> {
         let reads = self.workload.reads();
         let mut source = Source::Set { set: 0, count: 0 };
         let mut keep = None;
-        if !self.setup.existing.is_empty() {
-            source = Source::Existing(self.setup.existing.clone());
+        if !self.run.target.existing.is_empty() {
+            source = Source::Existing(self.run.target.existing.clone());
         } else if reads {
-            let count = read_set_objects(&self.setup.load, self.sizes);
+            let count = read_set_objects(&self.run.prepared.load, self.sizes);
             let set = self.write_objects(count, objects, recorder)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let mut goes_on = ControlFlow::Continue(());
         // What is read is the same for every number of clients: other sets would be another load.
-        for clients in self.setup.client_counts() {
+        for clients in self.run.prepared.client_counts() {
             goes_on = self.points(clients, &mut source, keep, recorder, objects)?;
             if interrupt::is_set(self.with.interrupted) || goes_on.is_break() {
                 break;
@@ -251,12 +257,12 @@ impl SeriesDriver<'_> {
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
         let is_delete_only = self.workload.is_delete_only();
-        let timing = if is_delete_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
-        let (levels, requested) = (&self.setup.load.levels, &recorder.manifest.requested);
+        let timing = if is_delete_only { self.run.prepared.timing.without_warm_up() } else { self.run.prepared.timing };
+        let (levels, requested) = (&self.run.prepared.load.levels, &recorder.manifest.requested);
         let mut course = SeriesSearch::new(levels, requested, timing.precision, timing.point_ms());
         let mut goes_on = ControlFlow::Continue(());
         if !matches!(levels, Levels::Given(_)) {
-            let at_most = self.setup.timing.series_ms(levels) as f64 * 1e6;
+            let at_most = self.run.prepared.timing.series_ms(levels) as f64 * 1e6;
             self.progress.set_task(&format!(
                 "{} {}: searching, {} at most",
                 self.workload,
@@ -275,29 +281,29 @@ impl SeriesDriver<'_> {
                 break;
             }
             if is_delete_only {
-                let count = delete_set_objects(&self.setup.load);
+                let count = delete_set_objects(&self.run.prepared.load);
                 let set = self.write_objects(count, objects, recorder)?;
                 *source = Source::Set { set, count };
             }
-            goes_on = match (&self.setup.clients, clients) {
+            goes_on = match (&self.run.clients, clients) {
                 (Some(all), Some(count)) => {
                     self.drive_fleet_point(all, count, level, timing, source, &mut course, recorder, objects)?
                 }
                 _ => self.point(level, timing, source.clone(), &mut course, recorder, objects)?,
             };
-            if matches!(self.setup.load.levels, Levels::Given(_)) {
+            if matches!(self.run.prepared.load.levels, Levels::Given(_)) {
                 // Points that end early leave the bar behind; a search takes what they save for more points.
                 expected_ms += timing.point_ms();
                 self.progress.reached_ms(expected_ms);
             }
             let _ = objects.clear_except(keep, self.progress);
         }
-        self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.load.levels));
+        self.progress.reached_ms(begin_ms + self.run.prepared.timing.series_ms(&self.run.prepared.load.levels));
         if interrupt::is_set(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
         let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into(), clients };
-        recorder.record_series(self.setup, series).map(|()| goes_on)
+        recorder.record_series(self.run, series).map(|()| goes_on)
     }
 
     /// Drives one point of the series, and notes what it wrote; breaks off where the run is to end with it.
@@ -311,8 +317,8 @@ impl SeriesDriver<'_> {
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
         let write_set = objects.new_set();
-        let arrivals = self.setup.arrivals(rate_per_s, recorder.next_point);
-        let plan = plan(self.setup, self.workload, self.sizes, concurrency, timing, source);
+        let arrivals = self.run.prepared.arrivals(rate_per_s, recorder.next_point);
+        let plan = plan(self.run, self.workload, self.sizes, concurrency, timing, source);
         let cap = plan.cap.clone().filter(|_| arrivals.is_none());
         // Below the prefix of this run nobody else writes; what the point itself writes is not counted as it goes.
         let fixed = plan.listed > 0 && !self.workload.writes();
@@ -349,7 +355,7 @@ impl SeriesDriver<'_> {
         let figures = view.and_then(only_point);
         course.observe(ended, figures);
         // A search visits a level several times: its rows are those of the report, one for all visits of each.
-        if matches!(self.setup.load.levels, Levels::Given(_)) {
+        if matches!(self.run.prepared.load.levels, Levels::Given(_)) {
             let is_first = !self.has_header.replace(true);
             if is_first {
                 self.progress.finished(&header(figures));
@@ -362,7 +368,7 @@ impl SeriesDriver<'_> {
 
     /// What writes objects beforehand.
     const fn preparation_workload(&self) -> Workload {
-        Workload::Single(match self.setup.load.objects.write {
+        Workload::Single(match self.run.prepared.load.objects.write {
             Write::Put => Op::Put,
             Write::Multipart => Op::Multipart,
         })
@@ -370,7 +376,7 @@ impl SeriesDriver<'_> {
 
     /// Writes objects for reading or deleting, from wherever the load comes.
     fn write_objects(&self, count: u64, objects: &mut RunObjects<'_>, recorder: &mut Recorder) -> Result<u32, Failure> {
-        match &self.setup.clients {
+        match &self.run.clients {
             Some(clients) => self.prepare_by_clients(clients, count, objects, recorder),
             None => self.prepare_objects(count, objects, recorder),
         }
@@ -386,8 +392,14 @@ impl SeriesDriver<'_> {
         let is_halted = Arc::clone(&recorder.is_halted);
         let set = objects.new_set();
         let nothing = Source::Set { set: 0, count: 0 };
-        let plan =
-            plan(self.setup, &self.preparation_workload(), self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
+        let plan = plan(
+            self.run,
+            &self.preparation_workload(),
+            self.sizes,
+            PREPARE_CONCURRENCY,
+            self.run.prepared.timing,
+            nothing,
+        );
         let until = EndCondition::Written(count);
         let plan = PointPlan { write_set: set, until, verify: false, error_limit: None, ..plan };
         let what = preparation_text(count, self.size, self.sizes);

@@ -18,7 +18,7 @@ use linerate_record::run::{
 };
 use linerate_wire::clock::Clock;
 
-use super::setup::PreparedRun;
+use super::open_run::OpenRun;
 use crate::files::run_folder::RunFolder;
 use crate::run::metrics::MetricsServer;
 use crate::terminal::failure::Failure;
@@ -49,8 +49,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(folder: RunFolder, manifest: Manifest, setup: &PreparedRun<'_>) -> Self {
-        let (clock, metrics) = (setup.clock, setup.metrics.clone());
+    pub(super) fn new(folder: RunFolder, manifest: Manifest, run: &OpenRun<'_>) -> Self {
+        let (clock, metrics) = (run.prepared.clock, run.prepared.metrics.clone());
         Recorder { folder, manifest, clock, next_point: 0, is_halted: Arc::default(), metrics }
     }
 
@@ -122,8 +122,8 @@ impl Recorder {
     }
 
     /// Records that a series is at its end, where that was not known beforehand.
-    pub(super) fn record_series(&mut self, setup: &PreparedRun<'_>, series: SeriesSpec) -> Result<(), Failure> {
-        if setup.load.levels.given().is_some() {
+    pub(super) fn record_series(&mut self, run: &OpenRun<'_>, series: SeriesSpec) -> Result<(), Failure> {
+        if run.prepared.load.levels.given().is_some() {
             return Ok(());
         }
         let at_ms = self.clock.now_ns() / 1_000_000;

@@ -10,7 +10,7 @@ use linerate_record::finding::Finding;
 use linerate_record::units::Rate;
 
 use super::objects::WrittenSet;
-use super::setup::PreparedRun;
+use super::open_run::OpenRun;
 use crate::run::interrupt;
 
 /// Pages of a thousand objects that are listed of a set. More would cost a run of millions more than they tell.
@@ -25,11 +25,11 @@ const LISTING_RETRY_DELAY: Duration = Duration::from_millis(700);
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Holds a set against what the target shows of it; an error where it could not be looked at.
-pub(super) fn check_set(setup: &PreparedRun<'_>, written: &WrittenSet) -> Result<Option<Finding>, Finding> {
-    if setup.stores_nothing() || interrupt::is_set(&setup.signalled) {
+pub(super) fn check_set(run: &OpenRun<'_>, written: &WrittenSet) -> Result<Option<Finding>, Finding> {
+    if run.stores_nothing() || interrupt::is_set(&run.calls.signalled) {
         return Ok(None);
     }
-    let found = setup.calls_until_signal(|bucket| set_finding(setup, written, bucket));
+    let found = run.calls_until_signal(|bucket| set_finding(run, written, bucket));
     match found {
         Ok(found) => Ok(found),
         Err(BucketError::Stopped) => Ok(None),
@@ -39,43 +39,43 @@ pub(super) fn check_set(setup: &PreparedRun<'_>, written: &WrittenSet) -> Result
 
 /// What is wrong with a set.
 fn set_finding(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     written: &WrittenSet,
     bucket: &mut Bucket<'_>,
 ) -> Result<Option<Finding>, BucketError> {
     let mut listed = Stored::default();
     for look in 0..LISTING_ATTEMPTS {
         if look > 0 {
-            sleep_unless_signalled(setup, LISTING_RETRY_DELAY);
+            sleep_unless_signalled(run, LISTING_RETRY_DELAY);
         }
         listed = bucket.stored(written.set, LISTED_PAGES)?;
-        wait_for_rate_cap(setup, LISTED_PAGES.into());
+        wait_for_rate_cap(run, LISTED_PAGES.into());
         if against_listing(&written.confirmed, &listed_set(&listed)).is_none() {
             break;
         }
     }
     match against_listing(&written.confirmed, &listed_set(&listed)) {
-        None => check_by_heads(setup, written, &listed.sample, bucket),
+        None => check_by_heads(run, written, &listed.sample, bucket),
         set_finding => Ok(set_finding.map(not_stored)),
     }
 }
 
 /// What HEAD says of objects that a listing has just shown, that cannot be.
 fn check_by_heads(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     written: &WrittenSet,
     sample: &[u64],
     bucket: &mut Bucket<'_>,
 ) -> Result<Option<Finding>, BucketError> {
     for &seq in sample {
         let id = ObjectId { set: written.set, seq };
-        let size_bytes = size_of(&written.sizes, setup.session.seed, id);
+        let size_bytes = size_of(&written.sizes, run.prepared.session.seed, id);
         let reported = match bucket.head(id, size_bytes) {
             // The listing showed it whole, and HEAD wants a permission that no other call of a run of writes wants.
             Err(error @ BucketError::Refused { status: 403, .. }) => return Ok(Some(not_headed(error))),
             reported => reported?,
         };
-        wait_for_rate_cap(setup, 1);
+        wait_for_rate_cap(run, 1);
         if let Some(wrong) = against_head(seq, size_bytes, reported) {
             return Ok(Some(not_stored(wrong)));
         }
@@ -89,16 +89,16 @@ fn listed_set(listed: &Stored) -> ShownSet {
 }
 
 /// A cap on requests holds for these too.
-fn wait_for_rate_cap(setup: &PreparedRun<'_>, requests: u64) {
-    if let Some(Rate::Requests(per_s)) = setup.load.max_rate {
-        sleep_unless_signalled(setup, Duration::from_secs_f64(requests as f64 / per_s));
+fn wait_for_rate_cap(run: &OpenRun<'_>, requests: u64) {
+    if let Some(Rate::Requests(per_s)) = run.prepared.load.max_rate {
+        sleep_unless_signalled(run, Duration::from_secs_f64(requests as f64 / per_s));
     }
 }
 
 /// Waits, but not once a signal has come: the next call ends then.
-fn sleep_unless_signalled(setup: &PreparedRun<'_>, so_long: Duration) {
+fn sleep_unless_signalled(run: &OpenRun<'_>, so_long: Duration) {
     let until = Instant::now() + so_long;
-    while Instant::now() < until && !interrupt::is_set(&setup.signalled) {
+    while Instant::now() < until && !interrupt::is_set(&run.calls.signalled) {
         std::thread::sleep(so_long.min(SIGNAL_POLL_INTERVAL));
     }
 }

@@ -5,6 +5,7 @@ use linerate_load::bucket::{Bucket, BucketError, DefaultLock, LeftObjects, Versi
 use linerate_record::units::grouped;
 
 use super::objects::{LISTING_DELETION_TIMEOUT, deletion_batch, deletion_limit, report_deletion};
+use super::open_run::{OpenRun, SeenTarget};
 use super::setup::PreparedRun;
 use crate::run::consent;
 use crate::terminal::failure::Failure;
@@ -12,18 +13,22 @@ use crate::terminal::progress::{Progress, print_error};
 
 /// What the bucket does with what is deleted in it, where this run deletes anything; tells of it. What is written to a
 /// bucket that locks it is there to stay: that wants consent of its own.
-pub(super) fn check_versioning(setup: &PreparedRun<'_>, bucket: &mut Bucket<'_>) -> Result<Versioning, Failure> {
-    if setup.load.objects.list_existing || setup.stores_nothing() || setup.has_own_target() {
+pub(super) fn check_versioning(
+    prepared: &PreparedRun<'_>,
+    target: &SeenTarget,
+    bucket: &mut Bucket<'_>,
+) -> Result<Versioning, Failure> {
+    if prepared.load.objects.list_existing || target.stores_nothing(prepared) || prepared.has_own_target() {
         return Ok(Versioning::Nothing);
     }
     let keeping = bucket.keeping()?;
-    let (name, output) = (&setup.session.bucket, setup.output);
+    let (name, output) = (&prepared.session.bucket, prepared.output);
     match &keeping {
         Versioning::Versions { lock: DefaultLock::Held(lock) } => {
             let what = format!(
                 "bucket {name:?} locks what is written to it ({lock}): what this run writes cannot be deleted before"
             );
-            if setup.yes_load {
+            if prepared.yes_load {
                 print_error(&format!("warning: {what}"));
             } else {
                 let fix = "give --yes-load to consent, or name another --bucket";
@@ -31,7 +36,7 @@ pub(super) fn check_versioning(setup: &PreparedRun<'_>, bucket: &mut Bucket<'_>)
             }
         }
         Versioning::Versions { lock } if !output.quiet && !output.json => {
-            let then = if setup.load.objects.noclear { "and stays" } else { "and is deleted with all its versions" };
+            let then = if prepared.load.objects.noclear { "and stays" } else { "and is deleted with all its versions" };
             let unless = match lock {
                 DefaultLock::Unknown(why) => {
                     format!("; it is not known whether the bucket locks what is written to it: {why}")
@@ -50,7 +55,7 @@ pub(super) fn check_versioning(setup: &PreparedRun<'_>, bucket: &mut Bucket<'_>)
 /// Deletes a set, or all of them, by versions: of so many objects at the most, as far as is known. `None` where the
 /// target lists none. What it does not delete is an error.
 pub(super) fn delete_versions(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     (set, objects): (Option<u32>, u64),
     bucket: &mut Bucket<'_>,
     progress: &Progress,
@@ -58,10 +63,10 @@ pub(super) fn delete_versions(
     let mut requested = 0;
     // Each object has a version, and may have a delete marker.
     let mut goes_on = deletion_limit(objects.saturating_mul(2), LISTING_DELETION_TIMEOUT);
-    bucket.sweep_versions(set, deletion_batch(setup), &mut |n| {
+    bucket.sweep_versions(set, deletion_batch(run), &mut |n| {
         requested += n;
         report_deletion(
-            setup,
+            run,
             progress,
             &format!("deleting versions of what this run wrote: {}", grouped(requested)),
             false,
@@ -73,21 +78,21 @@ pub(super) fn delete_versions(
 /// Deletes what is left of versions and delete markers at the end, of so many objects at the most; tells what stays.
 /// `seen` counts what listings of them have shown.
 pub(super) fn delete_remaining_versions(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     objects: u64,
     progress: &Progress,
     seen: &mut u64,
 ) -> Option<LeftAtTarget> {
-    if setup.keeping == Versioning::Nothing {
-        match list_versions_once(setup) {
+    if run.target.keeping == Versioning::Nothing {
+        match list_versions_once(run) {
             None | Some(Ok(false)) => return None,
             Some(Ok(true)) => {}
             Some(Err(error)) => return Some(unlisted_versions(&error)),
         }
     }
-    let swept = setup.calls_after_load(|bucket| delete_versions(setup, (None, objects), bucket, progress));
+    let swept = run.calls_after_load(|bucket| delete_versions(run, (None, objects), bucket, progress));
     *seen += swept.as_ref().map_or(0, |swept| swept.as_ref().map_or(0, |left| left.seen));
-    Some(match (swept, &setup.keeping) {
+    Some(match (swept, &run.target.keeping) {
         (Ok(Some(LeftObjects { objects: 0, .. })), _) | (Ok(None), Versioning::Nothing) => return None,
         (Ok(None), Versioning::Unknown(why)) => {
             LeftAtTarget::PerhapsVersions(why.clone(), "the target does not list versions".to_owned())
@@ -108,9 +113,10 @@ pub(super) fn delete_remaining_versions(
 
 /// Whether a listing of versions shows something of the run in a bucket that is said to keep none: what a listing of
 /// objects no longer shows may be there still. A target that lists no versions shows none. Nothing where nobody looks.
-fn list_versions_once(setup: &PreparedRun<'_>) -> Option<Result<bool, BucketError>> {
-    let is_looked_at = !setup.stores_nothing() && !setup.has_own_target() && setup.abandoned_reason().is_none();
-    is_looked_at.then(|| setup.calls_after_load(Bucket::has_versions))
+fn list_versions_once(run: &OpenRun<'_>) -> Option<Result<bool, BucketError>> {
+    let is_looked_at =
+        !run.stores_nothing() && !run.prepared.has_own_target() && run.calls.abandoned_reason().is_none();
+    is_looked_at.then(|| run.calls_after_load(Bucket::has_versions))
 }
 
 /// What is known of versions that the bucket is said not to keep, and that were not listed. Keys that may not list them

@@ -19,8 +19,9 @@ use linerate_wire::open_loop::Arrivals;
 
 use super::super::clients::{ClientFleet, ClientOutcome, PointListener, PointToDrive};
 use super::super::objects::RunObjects;
+use super::super::open_run::OpenRun;
 use super::super::recorder::{PointRecorder, Recorder};
-use super::super::setup::{CEILING_TIMING, PreparedRun};
+use super::super::setup::CEILING_TIMING;
 use super::{
     CLIENT_CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesDriver, plan, preparation_failure, preparation_text,
     sizes_with_names,
@@ -44,7 +45,7 @@ impl PointListener for PointRecorder<'_> {
 }
 
 /// The order of a point that all clients get, but for the share of each.
-fn order(setup: &PreparedRun<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
+fn order(run: &OpenRun<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
     let (read_set, read_count) = match plan.source {
         Source::Set { set, count } => (set, count),
         Source::Existing(_) => (0, 0),
@@ -59,7 +60,7 @@ fn order(setup: &PreparedRun<'_>, plan: &PointPlan, clients: usize) -> PointOrde
         workload: plan.workload.clone(),
         sizes: plan.sizes.clone(),
         concurrency: plan.concurrency,
-        threads: setup.load.threads,
+        threads: run.prepared.load.threads,
         // That of all clients together is held against it.
         error_limit: None,
         rate: plan.arrivals.map(|Arrivals { per_s, spacing, point, .. }| RateOrder {
@@ -70,7 +71,7 @@ fn order(setup: &PreparedRun<'_>, plan: &PointPlan, clients: usize) -> PointOrde
             clients: u32::try_from(clients).unwrap_or(u32::MAX),
         }),
         // With a rate, it is the highest that a search tries.
-        max_rate: setup.load.max_rate.filter(|_| plan.arrivals.is_none()).map(part),
+        max_rate: run.prepared.load.max_rate.filter(|_| plan.arrivals.is_none()).map(part),
         write_set: plan.write_set,
         write_first: plan.write_first,
         read_set,
@@ -79,7 +80,7 @@ fn order(setup: &PreparedRun<'_>, plan: &PointPlan, clients: usize) -> PointOrde
         listed: plan.listed,
         listed_most: plan.listed_most,
         verify: plan.verify,
-        until: OrderUntil::Intervals(setup.timing.all),
+        until: OrderUntil::Intervals(run.prepared.timing.all),
         interval_ns: plan.interval_ns,
         is_recorded: true,
     }
@@ -105,24 +106,24 @@ fn partition_start(count: u64, client_index: u64, parts: u64) -> u64 {
 
 /// What each client itself drives against a null target on its machine: all of them at once, as the load comes.
 pub(super) fn measure_fleet_ceilings(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     clients: &ClientFleet,
     interrupted: &AtomicBool,
     progress: &Progress,
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
-    let purposes: &[(Purpose, bool)] = match setup.session.tls {
+    let purposes: &[(Purpose, bool)] = match run.prepared.session.tls {
         None => &[(Purpose::Ceiling, false)],
         Some(_) => &[(Purpose::Ceiling, true), (Purpose::PlainCeiling, false)],
     };
     for &(purpose, tls) in purposes {
-        for work in &setup.load.work {
-            for (size, sizes) in sizes_with_names(setup, &work.sizes) {
+        for work in &run.prepared.load.work {
+            for (size, sizes) in sizes_with_names(run, &work.sizes) {
                 if interrupt::is_set(interrupted) {
                     return Ok(());
                 }
                 measure_fleet_ceiling(
-                    setup,
+                    run,
                     clients,
                     (purpose, tls),
                     (&work.workload, &size, &sizes),
@@ -137,7 +138,7 @@ pub(super) fn measure_fleet_ceilings(
 }
 
 fn measure_fleet_ceiling(
-    setup: &PreparedRun<'_>,
+    run: &OpenRun<'_>,
     clients: &ClientFleet,
     (purpose, tls): (Purpose, bool),
     (workload, size, sizes): (&Workload, &PointSizes, &Sizes),
@@ -146,9 +147,9 @@ fn measure_fleet_ceiling(
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
     let drivers = clients.drivers(clients.count())?;
-    let each = setup.load.levels.highest().min(CLIENT_CEILING_CONCURRENCY_MAX);
+    let each = run.prepared.load.levels.highest().min(CLIENT_CEILING_CONCURRENCY_MAX);
     let source = Source::Set { set: 0, count: (1 << 40) - 1 };
-    let plan = plan(setup, workload, sizes, each, CEILING_TIMING, source);
+    let plan = plan(run, workload, sizes, each, CEILING_TIMING, source);
     let plan = PointPlan { verify: false, listed: 0, ..plan };
     let spec = fleet_point_spec(workload, size, each, drivers.len(), clients.count());
     let point = Some(recorder.next_point);
@@ -163,7 +164,7 @@ fn measure_fleet_ceiling(
         target: PointTarget::Null { tls },
         max_rate: None,
         until: OrderUntil::Intervals(CEILING_TIMING.all),
-        ..order(setup, &plan, drivers.len())
+        ..order(run, &plan, drivers.len())
     };
     // Sets of their own have each choose otherwise, and the null target keeps nothing.
     let order_for =
@@ -208,23 +209,23 @@ impl SeriesDriver<'_> {
         recorder: &mut Recorder,
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
-        let (setup, workload) = (self.setup, self.workload);
+        let (run, workload) = (self.run, self.workload);
         let drivers = clients.drivers(count)?;
         let sets: Vec<u32> = drivers.iter().map(|_| objects.new_set()).collect();
-        let plan = plan(setup, workload, self.sizes, concurrency, timing, source.clone());
+        let plan = plan(run, workload, self.sizes, concurrency, timing, source.clone());
         let fixed = plan.listed > 0 && !workload.writes();
         let listed_most = if fixed { objects.objects_ever_written() } else { u64::MAX };
-        let arrivals = setup.arrivals(rate_per_s, recorder.next_point);
+        let arrivals = run.prepared.arrivals(rate_per_s, recorder.next_point);
         let plan = PointPlan { listed_most, arrivals, ..plan };
         let spec = PointSpec { rate_per_s, ..fleet_point_spec(workload, self.size, concurrency, drivers.len(), count) };
-        let base = PointOrder { until: OrderUntil::Intervals(timing.all), ..order(setup, &plan, drivers.len()) };
+        let base = PointOrder { until: OrderUntil::Intervals(timing.all), ..order(run, &plan, drivers.len()) };
         let order_for = |client_index: usize| PointOrder {
             write_set: sets[client_index],
             ..client_share(&base, client_index, drivers.len())
         };
         let point_to_drive = PointToDrive {
             drivers: &drivers,
-            error_limit: setup.load.stops.error_limit,
+            error_limit: run.prepared.load.stops.error_limit,
             interval_ms: timing.interval_ms,
             point: Some(recorder.next_point),
             interrupted: self.with.interrupted,
@@ -290,21 +291,20 @@ impl SeriesDriver<'_> {
         recorder: &mut Recorder,
     ) -> Result<u32, Failure> {
         let is_halted = Arc::clone(&recorder.is_halted);
-        let (setup, set, what) = (self.setup, objects.new_set(), preparation_text(count, self.size, self.sizes));
+        let (run, set, what) = (self.run, objects.new_set(), preparation_text(count, self.size, self.sizes));
         self.progress.set_task(&what);
         let drivers = clients.drivers(clients.count())?;
         let all = drivers.len() as u64;
         let each = (PREPARE_CONCURRENCY / u32::try_from(all).unwrap_or(u32::MAX)).max(PREPARE_CONCURRENCY_MIN);
         let nothing = Source::Set { set: 0, count: 0 };
-        let plan = plan(setup, &self.preparation_workload(), self.sizes, each, setup.timing, nothing);
-        let base =
-            PointOrder { write_set: set, verify: false, is_recorded: false, ..order(setup, &plan, drivers.len()) };
+        let plan = plan(run, &self.preparation_workload(), self.sizes, each, run.prepared.timing, nothing);
+        let base = PointOrder { write_set: set, verify: false, is_recorded: false, ..order(run, &plan, drivers.len()) };
         let order_for = |client_index: usize| PointOrder {
             write_first: partition_start(count, client_index as u64, all),
             until: OrderUntil::Written(partition_start(count, client_index as u64 + 1, all)),
             ..base.clone()
         };
-        let (interval_ms, interrupted) = (setup.timing.interval_ms, self.with.interrupted);
+        let (interval_ms, interrupted) = (run.prepared.timing.interval_ms, self.with.interrupted);
         let point_to_drive =
             PointToDrive { drivers: &drivers, error_limit: None, interval_ms, point: None, interrupted };
         let mut listener =
