@@ -38,7 +38,7 @@ fn of_card(snapshot: &Snapshot, functions: &[&PcieDevice]) -> Option<AuditFindin
     let is_short = needs.is_some_and(|needs| carries < needs);
     // A card of one port at its full width carries it: where figures say otherwise, the link is that of a virtual
     // machine, which has none.
-    if !is_below && !(is_short && functions.len() > 1) {
+    if !(is_below || is_short && functions.len() > 1) {
         return None;
     }
     let which = if functions.len() > 1 { "ports together have" } else { "port has" };
