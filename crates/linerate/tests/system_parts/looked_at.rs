@@ -42,8 +42,8 @@ fn links() -> Result<(), Failed> {
         let carried = rate(&second, of, part).unwrap_or_default();
         assert!((SENT_BYTES..1.2 * SENT_BYTES).contains(&carried), "{carried} {second:?}");
     }
-    // A veth claims 10 Gb/s, in `/sys` of its namespace and to netlink.
-    assert_eq!(rate(&third, ReadMeasure::LinkSpeed, "lab0"), Some(1.25e9), "{third:?}");
+    // A veth claims 10 Gb/s, in `/sys` of its namespace and to netlink: no hardware says so.
+    assert_eq!(rate(&third, ReadMeasure::LinkSpeed, "lab0"), None, "{third:?}");
     let of_others = second.values.iter().filter(|value| value.of == ReadMeasure::LinkSent);
     assert_eq!(of_others.count(), 2, "{second:?}");
     let faults = [&first, &second, &third].map(|look| &look.unreadable).into_iter().flatten();
