@@ -205,6 +205,7 @@ fn open() -> View {
             verdict: if i > 3 { BoundVerdict::Missed } else { BoundVerdict::Held },
             share_95: Some(if i > 3 { [0.8, 0.95] } else { [0.0, 0.004] }),
             of_rate: None,
+            stop_ruled_out_ms: Some(33.3),
         };
         let open = OpenLoop {
             requested_per_s: 200.0 * (i + 1) as f64,
