@@ -344,7 +344,7 @@ pub(crate) fn reach(series: &Series) -> String {
         )
     };
     format!(
-        "a point's intervals cover disturbances that recur within {}, a quarter of its time, but not rarer ones, nor a \
+        "a point's intervals cover disturbances that recur within {}, an eighth of its time, but not rarer ones, nor a \
          longer warm-up{tails}",
         duration_ns(series.summary.reach_ms as f64 * 1e6)
     )
