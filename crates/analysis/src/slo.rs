@@ -202,10 +202,9 @@ impl RateSearch {
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 2;
         let requested = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
         match requested {
-            Some(rate_per_s) => RateSearchStep::Measure(RateProbe {
-                rate_per_s,
-                at_most_ms: self.limits.point_ms.min(left),
-            }),
+            Some(rate_per_s) => {
+                RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms: self.limits.point_ms.min(left) })
+            }
             None => RateSearchStep::Done(judge(&self.visits, &self.limits)),
         }
     }

@@ -191,7 +191,11 @@ fn a_search_seldom_shows_a_rate_to_hold_where_none_does() {
         }
         rows.push(vec![case, format!("{:.2}", share / ALLOWED), held.in_words(), missed.in_words()]);
     }
-    let columns =
-        ["stops", "slow, as a multiple of what is allowed", "a rate is shown to hold, %", "one within capacity to miss, %"];
+    let columns = [
+        "stops",
+        "slow, as a multiple of what is allowed",
+        "a rate is shown to hold, %",
+        "one within capacity to miss, %",
+    ];
     println!("{}", table("stop-search", "Searches for the highest rate where a target stops", &columns, &rows));
 }
