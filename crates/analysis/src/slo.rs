@@ -74,8 +74,8 @@ pub enum RateSearchStep {
 pub struct RateProbe {
     /// Requests per second.
     pub rate_per_s: f64,
-    /// Its time, warm-up included, in milliseconds. However many requests fall due in it, it takes all of it: of stops of
-    /// the target, time tells and their number does not.
+    /// Its time, warm-up included, in milliseconds. It takes all of it, however many requests fall due: of stops of the
+    /// target, time tells and their number does not.
     pub at_most_ms: u64,
 }
 
