@@ -25,7 +25,7 @@ use linerate_record::run::{MaybeKnown, PointSizes, StopReason, Target, TargetKin
 pub(crate) use linerate_record::units::grouped;
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
-pub(crate) use bounds::{best_at, bounds, outcome, share_over, sustained};
+pub(crate) use bounds::{best_at, bounds, held_but_for, outcome, share_over, sustained};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";

@@ -243,6 +243,9 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     let row = |n: usize| point_line("GET 4 MiB", &view.series[0].points[n], Measure::Bytes);
     assert!(row(0).contains("     200 ") && row(0).trim_end().ends_with("held"), "{}", row(0));
     assert!(row(6).contains("1400 ") && row(6).contains("missed"), "{}", row(6));
+    // Without reasons, too, what is held says what so short a time does not rule out.
+    let short = render(&view, false, PLAIN);
+    assert!(short.contains("   held           but for rare stalls that slow requests for over 33.3 ms\n"), "{short}");
     let header = open_table_header();
     for end in ["asked/s", "achieved/s", "p99.9"] {
         let at = header.find(end).unwrap() + end.len();
