@@ -127,7 +127,7 @@ pub fn bound_figures(bound: LatencyBound, of: &OpenLoopInput<'_>) -> Result<Boun
         *last = (last.0.saturating_add(growth), last.1.saturating_add(growth));
     }
     let (count, over) = of_intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
-    let share = ExceedanceShare::of_intervals(&of_intervals);
+    let share = ExceedanceShare::of_intervals(&of_intervals, measured_ms(of));
     let (allowed, share_95) = (bound.share_over(), share.interval(0.95));
     let is_reached = is_reached(of);
     Ok(BoundFigures {
@@ -141,7 +141,12 @@ pub fn bound_figures(bound: LatencyBound, of: &OpenLoopInput<'_>) -> Result<Boun
         verdict: slo::shown(share_95, allowed, is_reached),
         share_95: Some(share_95),
         of_rate: None,
+        stop_ruled_out_ms: Some(share.stop_ruled_out_ms(allowed)),
     })
+}
+
+fn measured_ms(of: &OpenLoopInput<'_>) -> u64 {
+    of.measured.iter().map(|i| i.to_ms - i.from_ms).sum()
 }
 
 /// Requests that ended in each interval, well or not.
@@ -161,8 +166,7 @@ fn short_by_chance(of: &OpenLoopInput<'_>) -> f64 {
 
 /// Whether as many requests ended as were asked for, but for what chance explains.
 fn is_reached(of: &OpenLoopInput<'_>) -> bool {
-    let spent_s = of.measured.iter().map(|i| i.to_ms - i.from_ms).sum::<u64>() as f64 / 1e3;
-    let requested = of.requested_per_s * spent_s;
+    let requested = of.requested_per_s * measured_ms(of) as f64 / 1e3;
     ended(of).sum::<u64>() as f64 >= RATE_REACHED * requested - short_by_chance(of)
 }
 
@@ -183,8 +187,13 @@ fn outstanding(interval: Option<&&Interval>) -> u64 {
 pub fn rate_visit(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
     let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
-    let share =
-        |b: &BoundFigures| ExceedanceShare { count: b.count, over: b.over, effective: b.effective, freedom: b.freedom };
+    let share = |b: &BoundFigures| ExceedanceShare {
+        count: b.count,
+        over: b.over,
+        effective: b.effective,
+        freedom: b.freedom,
+        measured_ms: point.measured_ms,
+    };
     Some(RateVisit {
         rate_per_s: open.requested_per_s,
         achieved_per_s: point.requests_per_s.mean + failed_per_s,

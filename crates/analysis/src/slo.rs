@@ -15,10 +15,6 @@ use share::{clumped, clumping};
 /// How sure the interval of a share is by which a search judges a rate, since it looks at many.
 const SURE: f64 = 0.99;
 
-/// Requests over the bound that a point should expect where just the share allowed takes longer: a share a third below
-/// or above it is then told from it.
-const OVER_EXPECTED: f64 = 50.0;
-
 /// A rate counts as not reached below this share of it, less what chance does to the count of what ended.
 const REACHED: f64 = 0.98;
 
@@ -78,9 +74,8 @@ pub enum RateSearchStep {
 pub struct RateProbe {
     /// Requests per second.
     pub rate_per_s: f64,
-    /// Requests due after the warm-up with which the point may end, since they tell enough.
-    pub requests: u64,
-    /// Longest time, warm-up included, in milliseconds.
+    /// Its time, warm-up included, in milliseconds. It takes all of it, however many requests fall due: of stops of the
+    /// target, time tells and their number does not.
     pub at_most_ms: u64,
 }
 
@@ -126,6 +121,10 @@ pub struct RateSearchResult {
     /// The highest rate above `misses_per_s` that is shown to hold, though no such rate should; absent where none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds_above_per_s: Option<f64>,
+    /// At `holds_per_s`, the longest stop that its points rule out for every bound, in milliseconds: a stop that makes
+    /// more requests slow than allowed, at 95 %. Absent where none is shown to hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_ruled_out_ms: Option<f64>,
     pub points: u32,
     /// Time of all points, warm-ups included, in milliseconds.
     pub spent_ms: u64,
@@ -174,6 +173,13 @@ struct Level {
     visits: u32,
 }
 
+impl Level {
+    /// The longest stop that is ruled out for every bound, in milliseconds.
+    fn stop_ruled_out_ms(&self) -> Option<f64> {
+        self.bounds.iter().filter_map(|bound| bound.1.stop_ruled_out_ms).reduce(f64::min)
+    }
+}
+
 /// A search for the highest rate. It keeps what was asked and measured; the rest follows from that.
 #[derive(Clone, Debug)]
 pub struct RateSearch {
@@ -196,11 +202,9 @@ impl RateSearch {
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 2;
         let requested = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
         match requested {
-            Some(rate_per_s) => RateSearchStep::Measure(RateProbe {
-                rate_per_s,
-                requests: (OVER_EXPECTED / self.limits.shares_over.iter().copied().fold(1.0, f64::min)) as u64,
-                at_most_ms: self.limits.point_ms.min(left),
-            }),
+            Some(rate_per_s) => {
+                RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms: self.limits.point_ms.min(left) })
+            }
             None => RateSearchStep::Done(judge(&self.visits, &self.limits)),
         }
     }
@@ -245,6 +249,7 @@ pub fn judge(visits: &[RateVisit], limits: &RateSearchLimits) -> RateSearchResul
         holds_per_s: holds,
         misses_per_s: misses,
         holds_above_per_s: above.map(|l| l.rate),
+        stop_ruled_out_ms: levels.iter().find(|l| Some(l.rate) == holds).and_then(Level::stop_ruled_out_ms),
         points: u32::try_from(visits.len()).unwrap_or(u32::MAX),
         spent_ms: visits.iter().map(|v| v.spent_ms).sum(),
     }
@@ -297,7 +302,8 @@ fn level(rate: f64, at: &[&RateVisit], shares_over: &[f64], clumpings: &[f64]) -
         let each: Vec<ExceedanceShare> =
             at.iter().filter_map(|v| v.shares.get(bound)).map(|share| clumped(share, clumping)).collect();
         let all = ExceedanceShare::together(&each);
-        let of_rate = RateExceedance { points, share: all.share(), share_99: all.interval(SURE) };
+        let stop_ruled_out_ms = Some(all.stop_ruled_out_ms(allowed));
+        let of_rate = RateExceedance { points, share: all.share(), share_99: all.interval(SURE), stop_ruled_out_ms };
         exceeds = exceeds.max(if all.count > 0 { all.share() / allowed } else { f64::INFINITY });
         bounds.push((shown(of_rate.share_99, allowed, is_reached), of_rate));
     }

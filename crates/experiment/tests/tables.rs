@@ -102,7 +102,7 @@ fn publish(name: &str, heading: &str, rows: &[Vec<String>]) {
 
 /// What a table cannot show: the arm leaves something behind, and rows do not say what ran when it settled.
 fn shows_in_a_table(trial: &&Trial) -> bool {
-    !["carry-over", "settling", "shallow ramp", "wander"].contains(&trial.name)
+    !["carry-over", "fading carry-over", "settling", "shallow ramp", "ramp of changes", "wander"].contains(&trial.name)
 }
 
 #[test]

@@ -26,7 +26,7 @@ use linerate_record::threshold::Quantile;
 pub(crate) use linerate_record::units::grouped;
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
-pub(crate) use bounds::{best_at, bounds, outcome, share_over, sustained};
+pub(crate) use bounds::{best_at, bounds, held_but_for, outcome, share_over, sustained};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
@@ -351,7 +351,7 @@ pub(crate) fn reach(series: &Series) -> String {
         format!("; at {at} p99 {p99}, p99.9 {p999}")
     };
     format!(
-        "a point's intervals cover disturbances that recur within {}, a quarter of its time, but not rarer ones, nor a \
+        "a point's intervals cover disturbances that recur within {}, an eighth of its time, but not rarer ones, nor a \
          longer warm-up{tails}",
         duration_ns(series.summary.reach_ms as f64 * 1e6)
     )

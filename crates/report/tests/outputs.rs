@@ -205,6 +205,7 @@ fn open() -> View {
             verdict: if i > 3 { BoundVerdict::Missed } else { BoundVerdict::Held },
             share_95: Some(if i > 3 { [0.8, 0.95] } else { [0.0, 0.004] }),
             of_rate: None,
+            stop_ruled_out_ms: Some(33.3),
         };
         let open = OpenLoop {
             requested_per_s: 200.0 * (i + 1) as f64,
@@ -242,6 +243,9 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     let row = |n: usize| point_line("GET 4 MiB", &view.series[0].points[n], Measure::Bytes);
     assert!(row(0).contains("     200 ") && row(0).trim_end().ends_with("held"), "{}", row(0));
     assert!(row(6).contains("1400 ") && row(6).contains("missed"), "{}", row(6));
+    // Without reasons, too, what is held says what so short a time does not rule out.
+    let short = render(&view, false, PLAIN);
+    assert!(short.contains("   held           but for rare stalls that slow requests for over 33.3 ms\n"), "{short}");
     let header = open_table_header();
     for end in ["asked/s", "achieved/s", "p99.9"] {
         let at = header.find(end).unwrap() + end.len();

@@ -9,10 +9,12 @@ mod baseline_first;
 mod calm;
 mod carry_over;
 mod drift;
+mod fading_carry_over;
 mod failing_arm;
 mod first_cells;
 mod narrow_arm;
 mod one_swapped;
+mod ramp_of_change;
 mod settling;
 mod shallow_ramp;
 mod slow_lost;
@@ -47,8 +49,12 @@ pub struct Hazard {
     pub sd: [f64; 2],
     /// What the arm leaves behind in the next cell.
     pub carried: f64,
+    /// What part of that is still in the cell after it.
+    pub carried_on: f64,
     /// How far below its level the arm begins.
     pub ramp: f64,
+    /// Whether every cell that comes after a change begins so, the baseline's too.
+    pub ramp_of_change: bool,
     /// Intervals in which that falls to a third.
     pub ramp_length: f64,
     /// Standard deviation of what wanders within a cell, an interval resembling the next by 0.9.
@@ -71,7 +77,9 @@ pub struct Hazard {
 const CALM: Hazard = Hazard {
     sd: [0.02; 2],
     carried: 0.0,
+    carried_on: 0.0,
     ramp: 0.0,
+    ramp_of_change: false,
     ramp_length: 1.0,
     wander: 0.0,
     failing: 0.0,
@@ -82,13 +90,15 @@ const CALM: Hazard = Hazard {
     runs: [10; 2],
 };
 
-pub const TRIALS: [Trial; 13] = [
+pub const TRIALS: [Trial; 15] = [
     calm::TRIAL,
     drift::TRIAL,
     first_cells::TRIAL,
     carry_over::TRIAL,
+    fading_carry_over::TRIAL,
     settling::TRIAL,
     shallow_ramp::TRIAL,
+    ramp_of_change::TRIAL,
     wander::TRIAL,
     failing_arm::TRIAL,
     wide_arm::TRIAL,
@@ -105,7 +115,8 @@ pub struct TrialCells {
     effect: f64,
     rng: SeededRng,
     count: u32,
-    after_arm: bool,
+    /// Whether the cell before was of the arm, and the one before that.
+    after_arm: [bool; 2],
 }
 
 /// What a cell measures.
@@ -121,7 +132,7 @@ impl TrialCells {
     /// The cells of a trial whose arm has this effect, a logarithm.
     #[must_use]
     pub fn new(hazard: Hazard, effect: f64, rng: SeededRng) -> Self {
-        TrialCells { hazard, effect, rng, count: 0, after_arm: false }
+        TrialCells { hazard, effect, rng, count: 0, after_arm: [false; 2] }
     }
 
     /// The next cell: of the arm or of the baseline, the first of its block or not.
@@ -130,17 +141,20 @@ impl TrialCells {
         let noise = self.rng.normal();
         let mut level = hazard.sd[usize::from(!is_arm)] * noise + hazard.drift * f64::from(self.count) / 40.0;
         let when = |is: bool, by: f64| if is { by } else { 0.0 };
-        level += when(is_arm, self.effect) + when(self.after_arm, hazard.carried) - when(is_first, hazard.first);
+        let carried = hazard.carried * (when(self.after_arm[0], 1.0) + when(self.after_arm[1], hazard.carried_on));
+        level += when(is_arm, self.effect) + carried - when(is_first, hazard.first);
         // Nothing is drawn for what does not wander: trials that were judged before keep their draws.
         let wander = |rng: &mut SeededRng| if hazard.wander > 0.0 { hazard.wander * rng.normal() } else { 0.0 };
         let mut wandered = wander(&mut self.rng);
+        let is_changed = self.count == 0 || is_arm != self.after_arm[0];
+        let begins_below = if hazard.ramp_of_change { is_changed } else { is_arm };
         let mut of_interval = |i: usize, rng: &mut SeededRng| {
-            let below = when(is_arm, hazard.ramp * (-(i as f64) / hazard.ramp_length).exp());
+            let below = when(begins_below, hazard.ramp * (-(i as f64) / hazard.ramp_length).exp());
             wandered = 0.9 * wandered + 0.436 * wander(rng);
             (level - below + when(intervals > 1, wandered + 0.01 * rng.normal())).exp()
         };
         let intervals = (0..intervals).map(|i| of_interval(i, &mut self.rng)).collect();
-        (self.count, self.after_arm) = (self.count + 1, is_arm);
+        (self.count, self.after_arm) = (self.count + 1, [is_arm, self.after_arm[0]]);
         // Shore's quantile of the normal distribution: right within a hundredth.
         let odds: f64 = hazard.failing / (1.0 - hazard.failing);
         TrialCell { intervals, fails: is_arm && hazard.failing > 0.0 && noise < -5.5556 * (1.0 - odds.powf(0.1186)) }

@@ -7,7 +7,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{PointFinding, Run, levels, rates, worst};
+use super::{PointFinding, Run, levels, not_steady, rates, worst};
 use crate::view::{Measure, Point, Series};
 use crate::{long_run, student};
 
@@ -27,12 +27,14 @@ const REMEDY: &str = "measure longer, or begin later (--warmup), until throughpu
                       the target behaves like this under this load";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::Drift, REMEDY, label, series, |point| of_point(run, point, series.measure))
+    // What has not settled is told as that.
+    let is_reported = not_steady::is_reported(series);
+    let of_point = |point: &Point| of_point(run, point, series.measure).filter(|_| point.steady || !is_reported);
+    worst(FindingKind::Drift, REMEDY, label, series, of_point)
 }
 
 fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
-    // What has not settled is told as that.
-    let rates = if point.steady { rates(run, point.point, measure) } else { return None };
+    let rates = rates(run, point.point, measure);
     let change = change(&rates)?;
     Some(PointFinding {
         severity: if change.abs() >= CHANGE_WARNING { Severity::Warning } else { Severity::Note },

@@ -5,7 +5,7 @@
 //! other points of the series do. A stall is a row of intervals below half of the median: noise does not get there, and
 //! where intervals hold so few requests that it does, there are many such rows and none stands out. It is told where
 //! one stall costs more than a third of what all of its point do: of stalls of one length that come back within the
-//! reach of a point, four or more, none has more than a quarter.
+//! reach of a point, eight or more, none has more than an eighth.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 

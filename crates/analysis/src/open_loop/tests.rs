@@ -292,7 +292,7 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
     let slo: Slo = "p90=10ms".parse().unwrap();
     let point = |(number, &(rate, count, over)): (u32, &(u32, u64, u64))| {
         let (rate, over) = (f64::from(rate) * 50.0, over.min(count));
-        let share = ExceedanceShare { count, over, effective: count as f64, freedom: None };
+        let share = ExceedanceShare { count, over, effective: count as f64, freedom: None, measured_ms: 10_000 };
         let interval = share.interval(0.95);
         let bound = BoundFigures {
             bound: slo.0[0],
@@ -305,6 +305,7 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
             verdict: slo::shown(interval, slo.0[0].share_over(), true),
             share_95: Some(interval),
             of_rate: None,
+            stop_ruled_out_ms: None,
         };
         let open = OpenLoop { requested_per_s: rate, bounds: vec![bound], ..open(count, 1, 1) };
         Point { point: number, ..at(open, rate) }

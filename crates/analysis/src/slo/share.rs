@@ -6,8 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::BoundVerdict;
 use crate::{estimate, student};
 
-/// A share within this factor of what is allowed, either way, tells how slow requests come together there.
-const NEAR: f64 = 5.0;
+/// A share from a fifth of what is allowed to ten times of it tells how slow requests come together: a stop of half a
+/// second takes up six times what a p99 allows of nine seconds. What lies more than half way from what is allowed to
+/// all of them is overload, of which requests at a rate that is kept know nothing.
+const NEAR_BELOW: f64 = 5.0;
+const NEAR_ABOVE: f64 = 10.0;
+
+/// In a time in which so many stops are expected, there is none in 5 % of times.
+const RULE_OF_THREE: f64 = 3.0;
 
 /// Requests whose fate is known, those of them that took longer than a bound, and what that tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,15 +27,17 @@ pub struct ExceedanceShare {
     pub effective: f64,
     /// Degrees of freedom with which `effective` is known; `None` where requests count as independent.
     pub freedom: Option<f64>,
+    /// The time in which they were counted, in milliseconds.
+    pub measured_ms: u64,
 }
 
 impl ExceedanceShare {
-    /// The share, given `(requests, requests over the bound)` of the intervals of a point. What it varies by is read
-    /// off its slow movements, as that of any mean.
+    /// The share, given `(requests, requests over the bound)` of the intervals of a point that together take
+    /// `measured_ms`. What it varies by is read off its slow movements, as that of any mean.
     #[must_use]
-    pub fn of_intervals(intervals: &[(u64, u64)]) -> Self {
+    pub fn of_intervals(intervals: &[(u64, u64)], measured_ms: u64) -> Self {
         let (count, over) = intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
-        let independent = ExceedanceShare { count, over, effective: count as f64, freedom: None };
+        let independent = ExceedanceShare { count, over, effective: count as f64, freedom: None, measured_ms };
         // None or all over tells nothing of how they come together.
         if over == 0 || over == count {
             return independent;
@@ -49,8 +57,9 @@ impl ExceedanceShare {
     pub fn together(points: &[ExceedanceShare]) -> Self {
         let (count, over) = points.iter().fold((0, 0), |sum, p| (sum.0 + p.count, sum.1 + p.over));
         let known = points.iter().filter_map(|p| p.freedom).reduce(|all, one| all + one);
-        let within =
-            ExceedanceShare { count, over, effective: points.iter().map(|p| p.effective).sum(), freedom: known };
+        let (effective, measured_ms) =
+            points.iter().fold((0.0, 0), |sum, p| (sum.0 + p.effective, sum.1 + p.measured_ms));
+        let within = ExceedanceShare { count, over, effective, freedom: known, measured_ms };
         if points.len() < 2 || over == 0 || over == count {
             return within;
         }
@@ -68,6 +77,16 @@ impl ExceedanceShare {
     #[must_use]
     pub fn share(&self) -> f64 {
         self.over as f64 / self.count.max(1) as f64
+    }
+
+    /// The longest stop, in milliseconds, of which this time rules out at 95 % that it makes more requests slow than
+    /// allowed. A stop is a time in which requests that fall due take longer than the bound. Stops that come at random
+    /// and take up the share allowed are absent from a time in which three are expected in 5 % of times (the rule of
+    /// three: Hanley and Lippman-Hand, JAMA 249, 1983). Of longer ones three are expected in a longer time only: that
+    /// few requests were slow says nothing of them.
+    #[must_use]
+    pub fn stop_ruled_out_ms(&self, allowed: f64) -> f64 {
+        self.measured_ms as f64 * allowed / RULE_OF_THREE
     }
 
     /// Wilson's interval (JASA 22, 1927) of the share for as many independent requests as these are worth, so that it
@@ -91,10 +110,11 @@ fn worth(share: f64, variance: f64, count: f64) -> f64 {
     (share * (1.0 - share) / variance.max(f64::MIN_POSITIVE)).clamp(1.0, count.max(1.0))
 }
 
-/// How many requests are worth one, by the points whose share is within five times that allowed, either way: a point
-/// in which few were slow does not know how they come together.
+/// How many requests are worth one, by the points whose share is near that allowed: a point in which few were slow does
+/// not know how they come together.
 pub(super) fn clumping<'a>(points: impl Iterator<Item = &'a ExceedanceShare>, allowed: f64) -> f64 {
-    let near = |p: &&ExceedanceShare| (allowed / NEAR..=allowed * NEAR).contains(&p.share()) && p.freedom.is_some();
+    let most = (allowed * NEAR_ABOVE).min(0.5 * (1.0 + allowed));
+    let near = |p: &&ExceedanceShare| (allowed / NEAR_BELOW..=most).contains(&p.share()) && p.freedom.is_some();
     let (sum, count) = points
         .filter(near)
         .fold((0.0, 0.0), |(sum, count), p| (sum + p.count as f64 / p.effective.max(1.0), count + 1.0));
@@ -116,6 +136,10 @@ pub struct RateExceedance {
     pub share: f64,
     /// Its 99 % interval, since a search looks at many rates.
     pub share_99: [f64; 2],
+    /// The longest stop that they rule out, in milliseconds: [`ExceedanceShare::stop_ruled_out_ms`]; absent in views of
+    /// versions without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_ruled_out_ms: Option<f64>,
 }
 
 /// What an interval of a share shows of a bound: held where all of it is within what is allowed, missed where all of it

@@ -5,7 +5,7 @@ use super::*;
 
 /// Requests that count as independent.
 fn share_over(count: u64, over: u64) -> ExceedanceShare {
-    ExceedanceShare { count, over, effective: count as f64, freedom: None }
+    ExceedanceShare { count, over, effective: count as f64, freedom: None, measured_ms: 10_000 }
 }
 
 /// A world without noise: `over` of 10,000 requests take longer than the bound at a rate.
@@ -131,7 +131,7 @@ proptest! {
 }
 
 fn share_interval(intervals: &[(u64, u64)]) -> [f64; 2] {
-    ExceedanceShare::of_intervals(intervals).interval(0.95)
+    ExceedanceShare::of_intervals(intervals, 10_000).interval(0.95)
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn what_falls_due_evenly_is_allowed_no_scatter_of_its_own() {
 
 #[test]
 fn slow_requests_that_come_together_are_worth_fewer() {
-    let effective = |intervals: &[(u64, u64)]| ExceedanceShare::of_intervals(intervals).effective;
+    let effective = |intervals: &[(u64, u64)]| ExceedanceShare::of_intervals(intervals, 10_000).effective;
     let scattered: Vec<(u64, u64)> = (0..100).map(|i| (100, 1 + i % 2)).collect();
     let clumped: Vec<(u64, u64)> = (0..100).map(|i| (100, if i % 50 < 5 { 15 } else { 0 })).collect();
     assert_eq!(effective(&scattered), 10_000.0);
@@ -174,7 +174,7 @@ fn a_verdict_never_says_more_than_the_interval_beside_it() {
     // Ten of 50 requests, all in one stall of each of three points: more than 5 %, and no proof.
     let stalled: Vec<(u64, u64)> =
         (0..80).map(|i| (u64::from(i % 8 < 5), u64::from(i % 8 < 5 && (30..45).contains(&i)))).collect();
-    let point = ExceedanceShare::of_intervals(&stalled);
+    let point = ExceedanceShare::of_intervals(&stalled, 4_000);
     assert_eq!((point.count, point.over), (50, 10));
     let visit = RateVisit { shares: vec![point], ..visit(12.5, (50, 0), true, 1.0) };
     let visits = [visit.clone(), visit.clone(), visit];
@@ -183,6 +183,50 @@ fn a_verdict_never_says_more_than_the_interval_beside_it() {
     let [low, high] = of_rate.share_99;
     assert!(low < 0.05 && 0.05 < high && verdict == BoundVerdict::InDoubt, "{of_rate:?}");
     assert_eq!(judge(&visits, &limits).misses_per_s, None);
+}
+
+/// A point of 9 s at a rate that stops for half a second, or not at all.
+fn visit_of_9_s(rate_per_s: f64, stops: bool) -> RateVisit {
+    let due = (rate_per_s / 20.0) as u64;
+    let intervals: Vec<(u64, u64)> =
+        (0..180).map(|i| (due, if stops && (70..80).contains(&i) { due } else { 0 })).collect();
+    let shares = vec![ExceedanceShare::of_intervals(&intervals, 9_000)];
+    RateVisit { shares, ..visit(rate_per_s, (180 * due, 0), true, 1.0) }
+}
+
+#[test]
+fn rates_that_saw_no_stop_are_not_shown_to_hold_where_another_saw_one_that_is_too_long_for_their_time() {
+    let limits = RateSearchLimits::new(vec![0.01]);
+    let quiet = [visit_of_9_s(1_000.0, false), visit_of_9_s(2_000.0, false)];
+    assert_eq!(judge(&quiet, &limits).holds_per_s, Some(2_000.0));
+    let stopped = [&quiet[..], &[visit_of_9_s(4_000.0, true)]].concat();
+    assert_eq!(judge(&stopped, &limits).holds_per_s, None);
+}
+
+#[test]
+fn what_is_held_says_which_stops_its_time_rules_out_however_many_requests_there_were() {
+    let limits = RateSearchLimits::new(vec![0.01]);
+    for (rate_per_s, visits, ruled_out_ms) in [(200.0, 1, 30.0), (20_000.0, 1, 30.0), (20_000.0, 3, 90.0)] {
+        let visits = vec![visit_of_9_s(rate_per_s, false); visits];
+        let found = judge(&visits, &limits);
+        assert_eq!((found.holds_per_s, found.stop_ruled_out_ms), (Some(rate_per_s), Some(ruled_out_ms)));
+    }
+    // A p99 in a minute.
+    let minute = ExceedanceShare { measured_ms: 60_000, ..share_over(10_000, 0) };
+    assert_eq!(minute.stop_ruled_out_ms(0.01), 200.0);
+    assert_eq!(judge(&[visit_of_9_s(200.0, true)], &limits).stop_ruled_out_ms, None);
+}
+
+#[test]
+fn a_search_asks_for_the_whole_time_of_a_visit_at_every_rate() {
+    let mut search = RateSearch::new(RateSearchLimits::new(vec![0.01]));
+    while let RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms }) = search.next() {
+        let left_ms = 180_000 - search.visits().iter().map(|visit| visit.spent_ms).sum::<u64>();
+        assert_eq!(at_most_ms, left_ms.min(10_000), "{rate_per_s}/s");
+        let over = if rate_per_s > 30_000.0 { 10_000 } else { 0 };
+        search.observe(RateVisit { spent_ms: at_most_ms, ..visit(rate_per_s, (10_000, over), true, 1.0) });
+    }
+    assert!(search.visits().iter().any(|visit| visit.rate_per_s > 30_000.0));
 }
 
 #[test]

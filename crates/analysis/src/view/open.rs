@@ -85,6 +85,10 @@ pub struct BoundFigures {
     /// In a search, what all points of the rate show together: `verdict` follows from it, else from `share_95`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_rate: Option<RateExceedance>,
+    /// The longest stop of which this point rules out, at 95 %, that it makes more requests slow than allowed, in
+    /// milliseconds; absent in views of versions without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_ruled_out_ms: Option<f64>,
 }
 
 impl BoundFigures {
@@ -93,6 +97,14 @@ impl BoundFigures {
     #[must_use]
     pub fn shown(&self) -> Option<(f64, [f64; 2])> {
         self.of_rate.map(|all| (all.share, all.share_99)).or(self.share_95.map(|own| (self.over_share, own)))
+    }
+
+    /// The longest stop that is ruled out where the bound is held, in milliseconds: in a search by all points of the
+    /// rate.
+    #[must_use]
+    pub fn held_but_for_stops_of_ms(&self) -> Option<f64> {
+        let ruled_out_ms = self.of_rate.map_or(self.stop_ruled_out_ms, |all| all.stop_ruled_out_ms);
+        ruled_out_ms.filter(|_| self.verdict == BoundVerdict::Held)
     }
 
     /// Whether the bound is missed because the rate was not reached, and not by the share that took longer.

@@ -251,7 +251,7 @@ mod tests {
         let worst = points[1].point;
         view.sum_up();
         let summary = &view.series[0].summary;
-        assert_eq!((summary.reach_ms, summary.warmup_ms_max), (2_000, 700));
+        assert_eq!((summary.reach_ms, summary.warmup_ms_max), (1_000, 700));
         let failures = Failures { point: worst, failed: 3, requests: 4, share: 0.75, too_many: true };
         assert_eq!(summary.failures, Some(failures));
     }

@@ -13,6 +13,7 @@ use self::curve::{HIGHEST, KINDS, Kind, World};
 mod chance;
 mod curve;
 mod queue;
+mod stops;
 
 /// Worlds: a thousand of each kind. Their seeds were not used while the search was made.
 const SEEDS: u64 = 1_000 * KINDS.len() as u64;

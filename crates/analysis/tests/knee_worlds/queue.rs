@@ -61,7 +61,7 @@ impl Queue {
 
     /// Drives a point: arrivals as chance has them, each to the server that is free first.
     fn measure(&mut self, ask: RateProbe) -> RateVisit {
-        let end_s = (ask.at_most_ms as f64 / 1e3).min(WARM_UP_S + ask.requests as f64 / ask.rate_per_s);
+        let end_s = ask.at_most_ms as f64 / 1e3;
         let mut free_s = vec![0.0_f64; self.servers];
         let mut intervals = vec![(0_u64, 0_u64); ((end_s - WARM_UP_S) / INTERVAL_S).ceil() as usize];
         let (mut at_s, mut ended) = (0.0, 0_u64);
@@ -82,7 +82,7 @@ impl Queue {
         RateVisit {
             rate_per_s: ask.rate_per_s,
             achieved_per_s: ended as f64 / (end_s - WARM_UP_S),
-            shares: vec![ExceedanceShare::of_intervals(&intervals)],
+            shares: vec![ExceedanceShare::of_intervals(&intervals, ask.at_most_ms - (1e3 * WARM_UP_S) as u64)],
             chance: slo::chance(true, intervals.iter().map(|i| i.0).sum(), 0),
             spent_ms: (end_s * 1e3) as u64,
         }

@@ -5,6 +5,7 @@ use linerate_analysis::knee::{KneeLimits, KneeOutcome, KneeProbe, KneeSearch, Kn
 use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
 use linerate_worlds::{CURVES, ClosedLoop, SeededRng, WORLDS, WorldCurve, WorldTarget};
 
+use super::best::compared_with_best;
 use super::recorded::{INTERVAL_MS, interval};
 use super::table::{HeldShare, publish, tries};
 
@@ -57,15 +58,19 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
             let (mut near, mut covers, mut reported) =
                 (HeldShare::default(), HeldShare::default(), HeldShare::default());
             let (mut uneven, mut ms) = (HeldShare::default(), 0);
+            let (mut plain_near, mut plain_covers) = (HeldShare::default(), HeldShare::default());
             let runs = tries(20);
             for seed in 0..runs {
                 let mut rng = SeededRng::new(seed, 31);
                 let (curve, target) = ((kind.draw)(&mut rng), (world.draw)(&mut rng));
                 let truth = curve.knee(&rungs, SHARE);
-                let mut search = KneeSearch::new(KneeLimits::new(1, HIGHEST));
+                let (mut search, mut visits) = (KneeSearch::new(KneeLimits::new(1, HIGHEST)), Vec::new());
                 let knee = loop {
                     match search.next() {
-                        KneeStep::Measure(ask) => search.observe(measured(&curve, &target, ask, &mut rng)),
+                        KneeStep::Measure(ask) => {
+                            visits.push(measured(&curve, &target, ask, &mut rng));
+                            search.observe(visits[visits.len() - 1].clone());
+                        }
                         KneeStep::Done(knee) => break knee,
                     }
                 };
@@ -76,6 +81,10 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
                 if is_reported {
                     near.add(index(knee.concurrency).abs_diff(truth) <= 1);
                     covers.add((index(knee.lowest)..=index(knee.highest)).contains(&truth));
+                    if let Some(plain) = compared_with_best(&visits) {
+                        plain_near.add(index(plain.knee).abs_diff(truth) <= 1);
+                        plain_covers.add((index(plain.lowest)..=index(plain.highest)).contains(&truth));
+                    }
                 }
             }
             let case = format!("{name}, {}: {}, {}", kind.name, covers.in_words(), uneven.in_words());
@@ -88,7 +97,7 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
             mistaken.count += if may_look_uneven { 0 } else { uneven.count };
             mistaken.held += if may_look_uneven { 0 } else { uneven.held };
             let seconds = format!("{:.0}", ms as f64 / 1e3 / runs as f64);
-            let shares = [near, covers, reported, uneven].map(HeldShare::in_words);
+            let shares = [near, covers, plain_near, plain_covers, reported, uneven].map(HeldShare::in_words);
             rows.push([name, kind.name].map(str::to_owned).into_iter().chain(shares).chain([seconds]).collect());
         }
     }
@@ -99,6 +108,8 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
         "curve",
         "within a step, where told, %",
         "interval covers, where told, %",
+        "within a step, compared with the best, %",
+        "interval covers, compared with the best, %",
         "told, %",
         "said to rise again, %",
         "time, s",

@@ -103,7 +103,7 @@ fn tried(world: &World, how: How, runs: u64) -> Came {
 const NOT_SERVED: [&str; 1] = ["heavy tails"];
 
 #[test]
-fn what_is_told_of_a_point_holds_for_what_comes_back_within_a_quarter_of_its_time() {
+fn what_is_told_of_a_point_holds_for_what_comes_back_within_an_eighth_of_its_time() {
     let mut rows = Vec::new();
     for world in &WORLDS {
         for how in HOWS {
@@ -130,7 +130,7 @@ fn what_is_told_of_a_point_holds_for_what_comes_back_within_a_quarter_of_its_tim
     let columns = [
         "world",
         "measured",
-        "covers, back within a quarter of the time, %",
+        "covers, back within an eighth of the time, %",
         "covers, back more seldom, %",
         "an interval was told, %",
         "ended early, %",

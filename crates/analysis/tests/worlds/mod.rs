@@ -3,6 +3,7 @@
 //! `LINERATE_WORLDS` says how often each world is drawn; `cargo labs worlds` sets it, and keeps the tables that are
 //! printed. Without it each world is drawn often enough to see what is badly wrong.
 
+mod best;
 mod canaries;
 mod clients;
 mod compares;

@@ -63,7 +63,7 @@ fn every_request_whose_fate_is_known_at_the_end_counts_wherever_stalls_lie() {
     }
 }
 
-/// What came of points in one world: what comes back within a quarter of their time, and what does so more seldom.
+/// What came of points in one world: what comes back within an eighth of their time, and what does so more seldom.
 #[derive(Default)]
 struct Came {
     within: HeldShare,
@@ -138,10 +138,10 @@ fn a_share_over_a_bound_and_a_p99_are_known_as_far_as_their_intervals_say() {
     }
     let columns = [
         "world",
-        "share over p90=150ms: covers, back within a quarter of the time, %",
+        "share over p90=150ms: covers, back within an eighth of the time, %",
         "covers, back more seldom, %",
         "shown to hold or to miss, and wrong, %",
-        "p99: covers, back within a quarter of the time, %",
+        "p99: covers, back within an eighth of the time, %",
         "covers, back more seldom, %",
         "an interval of p99 was told, %",
         "its higher end by its lower one, median",

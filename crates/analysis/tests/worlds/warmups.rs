@@ -1,5 +1,6 @@
 //! The warm-up of a point: found where there is one, and not where a target is slow again and again.
 
+use linerate_analysis::estimate::REACH;
 use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
 use linerate_worlds::{ClosedLoop, SeededRng, WORLDS, World};
 
@@ -84,4 +85,66 @@ fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
     }
     let columns = ["world", "warm-up", "something was cut, %", "bias, %", "bias if nothing were cut, %", "steady, %"];
     publish("warmups", "The warm-up of a point of 30 s, against what follows it", &columns, &rows);
+}
+
+/// Longest time of a point by default, and of one that takes its whole time.
+const SETTLED_MS: [u64; 2] = [10_000, 30_000];
+
+/// How often a target that keeps its level in the long run may be said not to have settled, where what disturbs it
+/// comes back within the reach of the point.
+const UNSETTLED_MOST: f64 = 0.05;
+
+/// The ways of a level over a point, as shares of it at a place from 0 to 1: one that is kept, and two that are not.
+const WAYS: [fn(f64) -> f64; 3] = [|_| 1.0, |at| 0.7 + 0.6 * at, |at| if at < 0.7 { 1.0 } else { 1.3 }];
+
+/// Shares of points that are said not to have settled: where the world comes back within their reach, and where not.
+fn unsettled(world: &World, point_ms: u64, way: fn(f64) -> f64) -> [HeldShare; 2] {
+    let mut shares = <[HeldShare; 2]>::default();
+    for seed in 0..tries(60) {
+        let mut rng = SeededRng::new(seed, 43);
+        let target = (world.draw)(&mut rng);
+        let dispersion = rng.between(0.1, 1.0);
+        let seen = ClosedLoop::new(target.visit(&mut rng), RATE_PER_S, 8, INTERVAL_MS, dispersion);
+        let mut watch = PrecisionWatch::new(Rule { warmup_ms: None, precision: None, concurrency: 8 });
+        let intervals = point_ms / INTERVAL_MS;
+        for (number, sample) in (0..intervals).zip(seen) {
+            let level = way(number as f64 / intervals as f64);
+            watch.push(&interval(number, (level * sample.ended as f64) as u64));
+        }
+        let is_within = target.memory_ms.is_none_or(|ms| ms * REACH as f64 <= point_ms as f64);
+        shares[usize::from(!is_within)].add(!watch.settled());
+    }
+    shares
+}
+
+#[test]
+fn a_target_that_keeps_its_level_has_settled_and_one_that_leaves_it_has_not() {
+    let mut rows = Vec::new();
+    for world in &WORLDS {
+        for point_ms in SETTLED_MS {
+            let [kept, rising, stepping] = WAYS.map(|way| unsettled(world, point_ms, way));
+            let case = format!("{}, {point_ms} ms", world.name);
+            assert!(kept[0].interval().0 <= UNSETTLED_MOST, "{case}: {}", kept[0].in_words());
+            if world.name == "stationary" {
+                let found = [rising, stepping].map(|[share, _]| share);
+                assert!(found.iter().all(|share| share.interval().1 >= 0.9), "{case}: {found:?}");
+            }
+            let both = |[within, beyond]: [HeldShare; 2]| HeldShare {
+                count: within.count + beyond.count,
+                held: within.held + beyond.held,
+            };
+            let shares = [kept[0], kept[1], both(rising), both(stepping)].map(HeldShare::in_words);
+            let row = [world.name.to_owned(), format!("{} s", point_ms / 1_000)].into_iter().chain(shares);
+            rows.push(row.collect::<Vec<String>>());
+        }
+    }
+    let columns = [
+        "world",
+        "point",
+        "keeps its level, back within the reach, %",
+        "keeps its level, back more seldom, %",
+        "rises by 60 %, %",
+        "30 % higher from 0.7 on, %",
+    ];
+    publish("settled", "Points that are said not to have settled", &columns, &rows);
 }

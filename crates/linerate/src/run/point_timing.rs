@@ -48,9 +48,7 @@ impl Timing {
         match time {
             LevelTime::Whole => self,
             LevelTime::Knee(probe) => self.for_knee_search(&probe),
-            LevelTime::Rate(RateProbe { rate_per_s, requests, at_most_ms }) => {
-                self.until_requests(requests, rate_per_s, at_most_ms)
-            }
+            LevelTime::Rate(RateProbe { at_most_ms, .. }) => self.for_rate_search(at_most_ms),
         }
     }
 
@@ -62,11 +60,10 @@ impl Timing {
         self
     }
 
-    /// The same for a point that may end with so many requests, at a rate.
-    fn until_requests(mut self, requests: u64, rate_per_s: f64, at_most_ms: u64) -> Self {
-        let (given_ms, needed_ms) = (self.warmup_ms.unwrap_or(0), (requests as f64 * 1e3 / rate_per_s).max(1e3) as u64);
-        let intervals = at_most_ms.min(given_ms + needed_ms) / self.interval_ms;
-        self.all = intervals.clamp(given_ms / self.interval_ms + 1, self.all);
+    /// The same for a point of a search for a rate, of what is left of the time of all.
+    fn for_rate_search(mut self, at_most_ms: u64) -> Self {
+        let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
+        self.all = (at_most_ms / self.interval_ms).clamp(given + 1, self.all);
         self
     }
 
@@ -143,8 +140,11 @@ mod tests {
         assert_eq!((long.all, long.precision), (200, Some(0.01)));
         let fixed = Timing { precision: None, ..whole };
         assert_eq!(fixed.for_level(probe(0.05, 2_000)).precision, None);
-        let rate = RateProbe { rate_per_s: 100.0, requests: 300, at_most_ms: 60_000 };
-        assert_eq!(whole.for_level(LevelTime::Rate(rate)).all, 60);
+        // At a rate at which thousands of requests fall due in a second, too: what stops now and then, time tells.
+        for (at_most_ms, all) in [(60_000, 200), (6_000, 120)] {
+            let rate = RateProbe { rate_per_s: 50_000.0, at_most_ms };
+            assert_eq!(whole.for_level(LevelTime::Rate(rate)).all, all);
+        }
     }
 
     /// The timing of GETs, at so many sizes.

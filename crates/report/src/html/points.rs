@@ -228,7 +228,7 @@ fn bound_rows(named: &Named<'_>, exact: ExactFigures) -> String {
             .words(
                 &bound.shown().map_or_else(String::new, |(_, [low, high])| format!("{}–{}", share(low), share(high))),
             )
-            .words(phrases::outcome(bound));
+            .words(&phrases::outcome(bound));
         cells.into_row()
     };
     open.bounds.iter().enumerate().map(row).collect()

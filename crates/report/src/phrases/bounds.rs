@@ -1,15 +1,16 @@
 //! Bounds on latencies in words: how one fared at a rate, and the highest rate that keeps all.
 
 use linerate_analysis::slo::{self, BoundVerdict, RateSearchResult};
-use linerate_analysis::view::{BoundFigures, OpenLoop, Point};
-use linerate_record::units::{count, percent, percent_range};
+use linerate_analysis::view::{BoundFigures, OpenLoop, Point, Series};
+use linerate_record::units::{count, duration_ns, percent, percent_range};
 
 use super::{ABSENT, load, plural};
 
 /// How a bound on latency fared at one rate: what is shown of it, and where that is nothing, what this point's figures
-/// say. In a search all points of the rate show it together, and one of them may say otherwise.
-pub(crate) fn outcome(bound: &BoundFigures) -> &'static str {
-    match (bound.verdict, bound.held) {
+/// say. In a search all points of the rate show it together, and one of them may say otherwise. What is held is so but
+/// for stalls that so short a time does not rule out.
+pub(crate) fn outcome(bound: &BoundFigures) -> String {
+    let words = match (bound.verdict, bound.held) {
         (BoundVerdict::Held, true) => "held",
         (BoundVerdict::Held, false) => "held, by all points of the rate together",
         (BoundVerdict::Missed, _) if bound.is_short() => "missed: the rate was not reached",
@@ -17,7 +18,14 @@ pub(crate) fn outcome(bound: &BoundFigures) -> &'static str {
         (BoundVerdict::Missed, true) => "missed, by all points of the rate together",
         (BoundVerdict::InDoubt, true) => "held here, not shown to hold",
         (BoundVerdict::InDoubt, false) => "missed here, not shown to miss",
-    }
+    };
+    let stalls = bound.held_but_for_stops_of_ms().map(longer_stalls);
+    stalls.map_or_else(|| words.to_owned(), |stalls| format!("{words}; {stalls} are not ruled out"))
+}
+
+/// Stalls that a time without one does not rule out, given the longest that it does.
+fn longer_stalls(ruled_out_ms: f64) -> String {
+    format!("rare stalls that slow requests for over {}", duration_ns(ruled_out_ms * 1e6))
 }
 
 /// The share of requests that took longer than a bound, with the interval from which the verdict follows.
@@ -45,6 +53,14 @@ const fn verdict(verdict: BoundVerdict) -> &'static str {
         BoundVerdict::Missed => "missed",
         BoundVerdict::InDoubt => "in doubt",
     }
+}
+
+/// What is not ruled out where the bounds of `--slo` are held at rates that were given: by the point that rules out
+/// least. `None` where none is held, and where rates were searched, whose answer says it.
+pub(crate) fn held_but_for(series: &Series) -> Option<String> {
+    let bounds = series.points.iter().filter_map(|point| point.open.as_ref()).flat_map(|open| &open.bounds);
+    let least_ms = bounds.filter_map(BoundFigures::held_but_for_stops_of_ms).reduce(f64::min)?;
+    series.sustained.is_none().then(|| format!("but for {}", longer_stalls(least_ms)))
 }
 
 /// Where the best of a series was measured; in an open loop with bounds, also whether it keeps them.
@@ -76,7 +92,11 @@ pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
         _ => format!("{slo} is not shown to hold at the lowest rate that was tried"),
     };
     let holds = match (sustained.holds_per_s, sustained.misses_per_s) {
-        (Some(rate), _) => format!("{} is shown to hold", per_s(rate)),
+        (Some(rate), _) => {
+            let stalls = sustained.stop_ruled_out_ms.map(longer_stalls);
+            let stalls = stalls.map_or_else(String::new, |stalls| format!(" but for {stalls}"));
+            format!("{} is shown to hold{stalls}", per_s(rate))
+        }
         (None, Some(misses)) => format!("nothing below {} is shown to hold", per_s(misses)),
         (None, None) => "nothing is shown to hold".to_owned(),
     };
@@ -101,6 +121,7 @@ mod tests {
                 holds_per_s,
                 misses_per_s,
                 holds_above_per_s,
+                stop_ruled_out_ms: holds_per_s.map(|_| 33.3),
                 points,
                 spent_ms,
             };
@@ -110,8 +131,8 @@ mod tests {
         for (reported, text) in [
             (
                 search_in_words(found, Some(238.0), Some(238.0), Some(259.0), Some(367.0)),
-                "p99=60ms holds up to 238/s (238/s is shown to hold, 259/s is shown to miss, and yet 367/s is shown to \
-                 hold; 9 points)",
+                "p99=60ms holds up to 238/s (238/s is shown to hold but for rare stalls that slow requests for over \
+                 33.3 ms, 259/s is shown to miss, and yet 367/s is shown to hold; 9 points)",
             ),
             (
                 search_in_words(found, Some(238.0), None, Some(259.0), None),
@@ -135,7 +156,9 @@ mod tests {
 
     #[test]
     fn a_share_has_the_interval_from_which_its_verdict_follows() {
-        let rate = |points, share_99| Some(slo::RateExceedance { points, share: 0.08, share_99 });
+        let rate = |points, share_99| {
+            Some(slo::RateExceedance { points, share: 0.08, share_99, stop_ruled_out_ms: Some(500.0) })
+        };
         let bound_figures = |held, verdict, of_rate| BoundFigures {
             bound: "p95=60ms".parse().expect("a bound"),
             count: 50,
@@ -147,6 +170,7 @@ mod tests {
             verdict,
             share_95: Some([0.02, 0.3]),
             of_rate,
+            stop_ruled_out_ms: Some(166.7),
         };
         for (bound, share, fared) in [
             (
@@ -169,8 +193,18 @@ mod tests {
                 "10.0 % (99 %: 1.00 % to 40.0 %) took longer",
                 "missed: the rate was not reached",
             ),
+            (
+                bound_figures(true, BoundVerdict::Held, None),
+                "10.0 % (2.00 % to 30.0 %) took longer",
+                "held; rare stalls that slow requests for over 167 ms are not ruled out",
+            ),
+            (
+                bound_figures(false, BoundVerdict::Held, rate(3, [0.01, 0.04])),
+                "10.0 % took longer, at 3 points of the rate 8.00 % (99 %: 1.00 % to 4.00 %)",
+                "held, by all points of the rate together; rare stalls that slow requests for over 500 ms are not ruled out",
+            ),
         ] {
-            assert_eq!((share_over(&bound).as_str(), outcome(&bound)), (share, fared));
+            assert_eq!((share_over(&bound), outcome(&bound)), (share.to_owned(), fared.to_owned()));
         }
     }
 }

@@ -228,6 +228,8 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
         let left_out = phrases::plural((all - rows.len()) as u64, "level");
         text.push_str(&format!("{:at$}{left_out} more with --why\n", "", at = FIGURES_AT));
     }
+    let held = phrases::held_but_for(series);
+    text.push_str(&held.map_or_else(String::new, |held| hanging("   held", 18, &held, look)));
     if series.points.is_empty() {
         text.push_str(&format!(" {label:<LABEL_COLUMNS$} no point has a whole interval\n", label = clean(&label)));
     }
