@@ -341,7 +341,9 @@ fn in_namespaces() -> Result<(), Failed> {
         let peer = ["link", "add", link, "mtu", "4321", "type", "veth", "peer", "name", "peer"];
         run(Command::new("ip").args(space).args(peer));
         // One end has a carrier once both are up.
-        ["peer", link].map(|end| run(Command::new("ip").args(space).args(["link", "set", end, "up"])));
+        for end in ["peer", link] {
+            run(Command::new("ip").args(space).args(["link", "set", end, "up"]));
+        }
     };
     link(&["-n", &name], "lrnamed");
     let script = "mount -t sysfs sysfs /sys && ip link add lrpid mtu 1234 type veth peer name peer && \
