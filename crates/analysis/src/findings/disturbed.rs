@@ -37,8 +37,8 @@ pub(super) fn spoilt(run: &Run<'_>, found: &mut Finding) {
     REMEDY.clone_into(&mut found.remedy);
 }
 
-/// Whether nothing but time passed in a point: a connection that is refused or closed is the target's own doing, however
-/// busy this machine is.
+/// Whether nothing but time passed in a point: a connection that is refused or closed is the target's own doing,
+/// however busy this machine is.
 fn is_silence_alone(point: &Point) -> bool {
     point
         .errors
