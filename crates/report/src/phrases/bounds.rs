@@ -201,8 +201,8 @@ mod tests {
             (
                 bound_figures(false, BoundVerdict::Held, rate(3, [0.01, 0.04])),
                 "10.0 % took longer, at 3 points of the rate 8.00 % (99 %: 1.00 % to 4.00 %)",
-                "held, by all points of the rate together; rare stalls that slow requests for over 500 ms are not ruled \
-                 out",
+                "held, by all points of the rate together; rare stalls that slow requests for over 500 ms are not \
+                 ruled out",
             ),
         ] {
             assert_eq!((share_over(&bound), outcome(&bound)), (share.to_owned(), fared.to_owned()));
