@@ -42,6 +42,13 @@ const MAIN_FLAGS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "linerate experiment",
+        &[
+            "knob", "profile", "arm", "with", "restart", "host", "yes-load", "fleet", "measure", "blocks", "link",
+            "dry-run",
+        ],
+    ),
+    (
         "linerate explain",
         &[
             "run",
@@ -56,13 +63,6 @@ const MAIN_FLAGS: &[(&str, &[&str])] = &[
             "replay",
             "why",
             "json",
-        ],
-    ),
-    (
-        "linerate experiment",
-        &[
-            "knob", "profile", "arm", "with", "restart", "host", "yes-load", "fleet", "measure", "blocks", "link",
-            "dry-run",
         ],
     ),
     (
