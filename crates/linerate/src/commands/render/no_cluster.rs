@@ -7,6 +7,6 @@ use linerate_render::Rendering;
 use crate::remote::kube_cluster::{ClusterFlags, not_built_in};
 use crate::terminal::failure::Failure;
 
-pub(super) fn diffed(_rendering: &Rendering, _flags: &ClusterFlags) -> Result<ExitCode, Failure> {
+pub(super) fn diff_cluster(_rendering: &Rendering, _flags: &ClusterFlags) -> Result<ExitCode, Failure> {
     not_built_in()
 }
