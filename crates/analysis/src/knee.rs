@@ -251,6 +251,13 @@ impl KneeSearch {
         self.visits.push(measured);
     }
 
+    /// Leaves out a concurrency and those above it: their requests take longer than a visit. Whether others are left.
+    pub fn leave_out_from(&mut self, concurrency: u32) -> bool {
+        let below = grid(self.limits.lowest, self.limits.highest).into_iter().rfind(|&below| below < concurrency);
+        self.limits.highest = below.unwrap_or(self.limits.highest);
+        below.is_some()
+    }
+
     fn done(&self) -> KneeStep {
         KneeStep::Done(judge(&self.visits, self.limits.lowest, self.limits.highest))
     }

@@ -120,6 +120,10 @@ impl SeriesSearch {
     pub fn observe(&mut self, ended: StopReason, figures: Option<(&Series, &Point)>) {
         let is_known = match &mut self.levels {
             SearchLevels::Given(_) => return,
+            // Bodies that moved for a whole visit, none of which was whole, tell nothing of their level.
+            SearchLevels::Knee(search, _) if figures.is_some_and(|(_, point)| !point.has_ended_requests()) => {
+                search.leave_out_from(self.concurrency)
+            }
             SearchLevels::Knee(search, measure) => {
                 let visit = figures.map(|(series, point)| KneeVisit {
                     concurrency: self.concurrency,
@@ -233,6 +237,26 @@ mod tests {
         );
         let at = |concurrency| requested.iter().filter(|requested| **requested == concurrency).count();
         assert!(at(8) >= 2, "the knee is visited again: {requested:?}");
+    }
+
+    #[test]
+    fn a_search_leaves_out_levels_whose_requests_take_longer_than_a_visit() {
+        let mut course = searched(1);
+        let series = Series::empty(&MaybeKnown::read("get"), &MaybeKnown::read("1MiB"), None);
+        let mut requested = Vec::new();
+        while let Some((Level { concurrency, .. }, _)) = course.next_level() {
+            requested.push(concurrency);
+            let ends = concurrency < 16;
+            let mut point = point(concurrency, 30.0 * f64::from(concurrency));
+            if !ends {
+                (point.requests, point.total.count) = (0, 0);
+            }
+            course.observe(StopReason::Duration, Some((&series, &point)));
+        }
+        let above: Vec<u32> = requested.iter().copied().filter(|concurrency| *concurrency >= 16).collect();
+        assert_eq!(above, [23, 16], "each once, and nothing above it: {requested:?}");
+        assert!(requested.contains(&11), "the level below it is measured: {requested:?}");
+        assert!(requested.len() < 40, "it ends: {requested:?}");
     }
 
     #[test]
