@@ -341,6 +341,13 @@ impl Point {
         }
     }
 
+    /// The latency that comes first: in an open loop from when requests were due, which includes a wait for the target
+    /// to come back.
+    #[must_use]
+    pub fn first_latency(&self) -> &Latency {
+        self.open.as_ref().map_or(&self.total, |open| &open.total_intended)
+    }
+
     /// Up to which period a disturbance is in the intervals of its figures, in milliseconds: what comes back more
     /// seldom, or is remembered for longer, a point of this length cannot know.
     #[must_use]

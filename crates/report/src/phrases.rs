@@ -154,12 +154,6 @@ pub(crate) const fn bound(bound: Bottleneck) -> &'static str {
     }
 }
 
-/// Whose latencies come first: in an open loop those from when requests were due, which a wait for the target to come
-/// back is part of.
-pub(crate) fn first_latency(point: &Point) -> &Latency {
-    point.open.as_ref().map_or(&point.total, |open| &open.total_intended)
-}
-
 /// Why a point ended, as JSON has it.
 pub(crate) const fn ended_key(ended: StopReason) -> &'static str {
     match ended {
@@ -338,7 +332,7 @@ pub(crate) fn without_best(series: &Series) -> &'static str {
 /// How far a series' intervals reach, and the tails of its best.
 pub(crate) fn reach(series: &Series) -> String {
     let Some((point, _)) = best(series) else { return String::new() };
-    let latency = first_latency(point);
+    let latency = point.first_latency();
     let tails = if latency.count == 0 {
         String::new()
     } else {

@@ -175,7 +175,7 @@ fn selectable(series: &Series) -> Vec<Selectable<'_>> {
     let drawn = drawn(each.len());
     let at = |i: usize, point: &Point, total, ttfb| LatencyAt { load: load_value(point), drawn: drawn[i], total, ttfb };
     let points = || each.iter().copied().enumerate();
-    let whole = points().map(|(i, point)| at(i, point, phrases::first_latency(point), first_ttfb(point))).collect();
+    let whole = points().map(|(i, point)| at(i, point, point.first_latency(), first_ttfb(point))).collect();
     let ops = series.points.first().map_or(&[][..], |point| &point.ops);
     let of_ops = ops.iter().filter(|_| ops.len() > 1).map(|figures| {
         let of_op = points().filter_map(|(i, point)| {

@@ -126,8 +126,7 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: ExactFigures) ->
         Measure::Requests => (count(estimate.mean), "req/s"),
     };
     let cells = PointCells::new(point.point, exact);
-    let (path, latency) =
-        (if point.open.is_some() { "open.total_intended" } else { "total" }, phrases::first_latency(point));
+    let (path, latency) = (if point.open.is_some() { "open.total_intended" } else { "total" }, point.first_latency());
     let visits = best.visits;
     // A figure of several visits is none of a point's.
     let of_point =

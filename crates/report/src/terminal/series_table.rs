@@ -45,7 +45,7 @@ fn figures(label: &str, point: &Point, visits: usize, measure: Measure) -> Strin
     let visits = if visits > 1 { format!(" ×{visits}") } else { String::new() };
     let bytes = moved(point.bytes_per_s.mean);
     let requests = if point.has_ended_requests() { count(point.requests_per_s.mean) } else { ABSENT.to_owned() };
-    let from = phrases::first_latency(point);
+    let from = point.first_latency();
     if let Some(open) = &point.open {
         let bound = phrases::bounds(open);
         let requested = count(open.requested_per_s);
