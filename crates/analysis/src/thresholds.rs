@@ -61,8 +61,12 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Threshol
 /// What is missed, on one line; `None` where nothing is.
 #[must_use]
 pub fn missed(held: &[ThresholdResult]) -> Option<String> {
-    let missed: Vec<String> =
-        held.iter().filter(|held| held.missed).map(|held| format!("{}: {}", held.threshold, held.reported)).collect();
+    missed_in_words(held.iter().filter(|held| held.missed).map(|held| (&*held.threshold, &*held.reported)))
+}
+
+/// Thresholds that are missed, each with what was measured, on one line; `None` where there are none.
+pub(crate) fn missed_in_words<'r>(missed: impl Iterator<Item = (&'r str, &'r str)>) -> Option<String> {
+    let missed: Vec<String> = missed.map(|(threshold, reported)| format!("{threshold}: {reported}")).collect();
     (!missed.is_empty()).then(|| missed.join("; "))
 }
 
@@ -126,16 +130,16 @@ fn best_mean(series: &Series, best: &Point, measure: Measure) -> f64 {
 
 /// At the best throughput. A quantile of too few requests is not shown to be within its bound.
 fn latency(point: &Point, quantile: Quantile, bound_ns: u64) -> (bool, String) {
-    let of = point.open.as_ref().map_or(&point.total, |open| &open.total_intended);
-    if of.count < quantile.requests_min() {
-        let (requests, least) = (grouped(of.count), grouped(quantile.requests_min()));
+    let latency = point.first_latency();
+    if latency.count < quantile.requests_min() {
+        let (requests, least) = (grouped(latency.count), grouped(quantile.requests_min()));
         return (true, format!("{requests} requests have no {}, which takes {least}", quantile.name()));
     }
     let ns = match quantile {
-        Quantile::P50 => of.p50_ns,
-        Quantile::P90 => of.p90_ns,
-        Quantile::P99 => of.p99_ns,
-        Quantile::P999 => of.p999_ns,
+        Quantile::P50 => latency.p50_ns,
+        Quantile::P90 => latency.p90_ns,
+        Quantile::P99 => latency.p99_ns,
+        Quantile::P999 => latency.p999_ns,
     };
     (ns > bound_ns, format!("{} was {} at the best throughput", quantile.name(), duration_ns(ns as f64)))
 }

@@ -7,6 +7,7 @@ use linerate_record::units::{Rate, percent};
 
 use super::sentences::{NAMED, pair_name};
 use super::view::{NetPairFigures, NetView};
+use crate::thresholds::missed_in_words;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetThresholdResult {
@@ -27,6 +28,12 @@ pub fn held<'t>(view: &NetView, thresholds: &'t [Threshold]) -> Result<Vec<NetTh
         Ok(NetThresholdResult { threshold: threshold.to_string(), missed, reported })
     };
     thresholds.iter().map(one).collect()
+}
+
+/// What is missed, on one line; `None` where nothing is.
+#[must_use]
+pub fn missed(held: &[NetThresholdResult]) -> Option<String> {
+    missed_in_words(held.iter().filter(|held| held.missed).map(|held| (&*held.threshold, &*held.reported)))
 }
 
 fn threshold_result(view: &NetView, threshold: &Threshold) -> Option<(bool, String)> {

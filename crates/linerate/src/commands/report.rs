@@ -5,7 +5,7 @@ pub(crate) mod flags;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use linerate_analysis::net::thresholds::held;
+use linerate_analysis::net::thresholds as net_thresholds;
 use linerate_analysis::thresholds;
 
 use crate::files::{net_folder, output_file, run_folder, run_view, site_prediction, site_update};
@@ -46,7 +46,7 @@ fn report_net_run(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure>
         printing::print(&site_update::write(&view, into, flags.plane, flags.dry_run)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let held = held(&view, &flags.fail_if).map_err(|threshold| {
+    let held = net_thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
         let (op, forms) = (
             view.load.op.key(),
             "of links are goodput<RATE, throughput<NUMBER/s of requests and connections, errors>SHARE, loss>SHARE and \
@@ -67,9 +67,12 @@ fn report_net_run(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure>
         }
     };
     let printed = write_report(&rendered, flags, path)?;
-    let missed = held.iter().filter(|held| held.missed);
-    let missed: Vec<String> = missed.map(|held| format!("{}: {}", held.threshold, held.reported)).collect();
-    if missed.is_empty() { Ok(printed) } else { Err(Failure::Outcome { why: missed.join("; "), code: code::MISSED }) }
+    exit_code(net_thresholds::missed(&held), printed)
+}
+
+/// The code of what was printed, where no threshold is missed.
+fn exit_code(missed: Option<String>, printed: ExitCode) -> Result<ExitCode, Failure> {
+    missed.map_or(Ok(printed), |why| Err(Failure::Outcome { why, code: code::MISSED }))
 }
 
 /// Writes to the file that was named, or prints; a page goes to the folder.
@@ -142,5 +145,5 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         }
     };
     let printed = write_report(&rendered, flags, &path)?;
-    thresholds::missed(&held).map_or(Ok(printed), |why| Err(Failure::Outcome { why, code: code::MISSED }))
+    exit_code(thresholds::missed(&held), printed)
 }
