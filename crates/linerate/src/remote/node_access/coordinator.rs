@@ -123,7 +123,7 @@ impl Coordinator {
             let (reaches, commands, stop) = (reaches.clone(), commands.clone(), Arc::clone(stop));
             thread::spawn(move || start_agents(&reaches, &programs, &commands, (&stop, allow)))
         };
-        let lead = CoordinatorThread::new(reaches, (clock, flags.lease), (to_do, wakes, epoll), tell);
+        let lead = CoordinatorThread::new(reaches, clock, flags.lease, (to_do, wakes, epoll), tell);
         let lead = thread::spawn(move || lead.run());
         Ok(Coordinator { commands, wake, events, threads: vec![starter, lead] })
     }
@@ -267,7 +267,8 @@ struct CoordinatorThread {
 impl CoordinatorThread {
     fn new(
         reaches: Vec<NodeReach>,
-        (clock, lease): (Clock, Duration),
+        clock: Clock,
+        lease: Duration,
         (commands, wakes, epoll): (Receiver<AgentCommand>, PipeReader, OwnedFd),
         tell: Sender<(usize, CoordinatorEvent)>,
     ) -> CoordinatorThread {

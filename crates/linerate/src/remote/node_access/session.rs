@@ -86,7 +86,7 @@ pub(super) fn query_agent(
     session_context: &SessionContext<'_>,
 ) -> Result<AgentInfo, UnreachedNode> {
     let (mut stream, came) = start_agent(reach, session_context)?;
-    talk_to_agent(&mut stream, came, (answer_timeout(reach), lease), session_context)
+    talk_to_agent(&mut stream, came, answer_timeout(reach), lease, session_context)
         .map_err(|fault| unreached_node(&mut stream, &fault, reach))
 }
 
@@ -209,7 +209,8 @@ fn remedy(fault: &AgentError, reach: &NodeReach) -> String {
 fn talk_to_agent(
     stream: &mut NodeStream,
     came: Vec<u8>,
-    (within, lease): (Duration, Duration),
+    within: Duration,
+    lease: Duration,
     session_context: &SessionContext<'_>,
 ) -> Result<AgentInfo, AgentError> {
     let clock = SessionClock::begin();
