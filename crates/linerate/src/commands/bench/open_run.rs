@@ -39,19 +39,14 @@ const LISTED_OBJECTS_MAX: u64 = 10_000;
 /// What was seen of the target before the load.
 pub(super) struct SeenTarget {
     server: Option<String>,
+    /// Whether it is linerate's null target, which keeps nothing of what it takes.
+    pub(super) stores_nothing: bool,
     negotiated: Option<Negotiated>,
     bucket_is_missing: bool,
     /// What the bucket does with what is deleted in it.
     pub(super) keeping: Versioning,
     /// The objects of others that are read.
     pub(super) existing: Arc<Vec<Existing>>,
-}
-
-impl SeenTarget {
-    /// Whether it is linerate's null target, which keeps nothing of what it takes.
-    pub(super) fn stores_nothing(&self, prepared: &PreparedRun<'_>) -> bool {
-        prepared.load.endpoint.server.is_null() || self.server.as_deref() == Some("linerate-null")
-    }
 }
 
 /// Everything that a run has while it loads.
@@ -83,6 +78,7 @@ fn see(prepared: &PreparedRun<'_>, calls: &TargetCalls) -> Result<SeenTarget, Fa
     let (exists, server) = if prepared.has_own_target() { bucket.exists()? } else { bucket.is_there()? };
     // It was sent the keys, and may say anything.
     let server = server.map(|server| key_masks::mask_keys(&server));
+    let stores_nothing = prepared.load.endpoint.server.is_null() || server.as_deref() == Some("linerate-null");
     let lists_existing = prepared.load.objects.list_existing;
     if !exists && lists_existing {
         let name = &session.bucket;
@@ -90,6 +86,7 @@ fn see(prepared: &PreparedRun<'_>, calls: &TargetCalls) -> Result<SeenTarget, Fa
     }
     let mut target = SeenTarget {
         server,
+        stores_nothing,
         negotiated,
         bucket_is_missing: !exists,
         keeping: Versioning::default(),
@@ -218,8 +215,8 @@ impl<'a> OpenRun<'a> {
         Ok(())
     }
 
-    /// Waits until every host has the bucket that was made, and connects to the first. A host that has it late is told,
-    /// and no other is waited for: what the load meets there counts.
+    /// Waits until every host has the bucket that was made, and connects to the first. A host that has it late is
+    /// named, and no other is waited for: what the load meets there counts.
     fn bucket_everywhere(&self, stop_on: &CancelToken) -> Result<Bucket<'_>, BucketError> {
         for (place, host) in self.prepared.session.hosts.iter().enumerate() {
             if !Bucket::connect_heeding(&self.prepared.session, place, stop_on)?.appears()? {
@@ -274,11 +271,6 @@ impl<'a> OpenRun<'a> {
                 stays: self.prepared.load.objects.noclear,
             }
         }));
-    }
-
-    /// Whether the target is linerate's null target, which keeps nothing of what it takes.
-    pub(super) fn stores_nothing(&self) -> bool {
-        self.target.stores_nothing(&self.prepared)
     }
 
     /// Makes calls that a signal ends at once.

@@ -166,7 +166,7 @@ fn plan(
     PointPlan {
         threads: run.prepared.threads,
         listed: match source {
-            Source::Set { count, .. } if !run.stores_nothing() => count,
+            Source::Set { count, .. } if !run.target.stores_nothing => count,
             _ => 0,
         },
         source,

@@ -26,7 +26,7 @@ const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Holds a set against what the target shows of it; an error where it could not be looked at.
 pub(super) fn check_set(run: &OpenRun<'_>, written: &WrittenSet) -> Result<Option<Finding>, Finding> {
-    if run.stores_nothing() || interrupt::is_set(&run.calls.signalled) {
+    if run.target.stores_nothing || interrupt::is_set(&run.calls.signalled) {
         return Ok(None);
     }
     let found = run.calls_until_signal(|bucket| set_finding(run, written, bucket));

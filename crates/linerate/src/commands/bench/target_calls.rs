@@ -62,7 +62,7 @@ impl TargetCalls {
         self.abandoned_reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A target that did not answer in the midst of the run is asked once more, unless a signal has come: then nobody
+    /// A target that did not answer in the midst of the run gets one more call, unless a signal has come: then nobody
     /// waits for it again.
     pub(super) fn allow_one_more(&self) {
         if !is_set(&self.signalled) {

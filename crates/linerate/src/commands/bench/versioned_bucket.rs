@@ -18,7 +18,7 @@ pub(super) fn check_versioning(
     target: &SeenTarget,
     bucket: &mut Bucket<'_>,
 ) -> Result<Versioning, Failure> {
-    if prepared.load.objects.list_existing || target.stores_nothing(prepared) || prepared.has_own_target() {
+    if prepared.load.objects.list_existing || target.stores_nothing || prepared.has_own_target() {
         return Ok(Versioning::Nothing);
     }
     let keeping = bucket.keeping()?;
@@ -115,7 +115,7 @@ pub(super) fn delete_remaining_versions(
 /// objects no longer shows may be there still. A target that lists no versions shows none. Nothing where nobody looks.
 fn list_versions_once(run: &OpenRun<'_>) -> Option<Result<bool, BucketError>> {
     let is_looked_at =
-        !run.stores_nothing() && !run.prepared.has_own_target() && run.calls.abandoned_reason().is_none();
+        !run.target.stores_nothing && !run.prepared.has_own_target() && run.calls.abandoned_reason().is_none();
     is_looked_at.then(|| run.calls_after_load(Bucket::has_versions))
 }
 
