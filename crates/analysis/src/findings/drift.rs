@@ -27,7 +27,7 @@ const REMEDY: &str = "measure longer, or begin later (--warmup), until throughpu
                       the target behaves like this under this load";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    // What has not settled is told as that.
+    // What has not settled is reported as that.
     let is_reported = not_steady::is_reported(series);
     let of_point = |point: &Point| of_point(run, point, series.measure).filter(|_| point.steady || !is_reported);
     worst(FindingKind::Drift, REMEDY, label, series, of_point)
