@@ -155,7 +155,7 @@ fn fleet(agents: usize, scratch: &Path) -> Result<PathBuf, Failure> {
 
 fn flags(address: &str, options: &Options, fleet: &Path, run: &Path) -> Vec<String> {
     let fixed = "--yes-exec --yes-load --anonymous --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 1MiB \
-                 --precision none --warmup 0s --no-ceiling --objects 2000";
+                 --warmup 0s --no-ceiling --objects 2000";
     let mut flags: Vec<String> = vec!["bench".to_owned()];
     flags.extend(fixed.split_whitespace().map(str::to_owned));
     for (flag, value) in [

@@ -131,7 +131,7 @@ impl Place {
         let mut bench = self.command(&["bench", "--host", &host, "--anonymous", "--fleet", &fleet]);
         bench.args(["--op", "mixed", "--mix", "get=45,put=15,stat=30,delete=10", "--obj.size", "4KiB"]);
         bench.args(["--objects", &objects, "--concurrent", "1", "--duration", &duration, "--warmup", "0s"]);
-        bench.args(["--precision", "none", "--no-ceiling", "--yes-load", "--quiet", "-o"]).arg(run);
+        bench.args(["--no-ceiling", "--yes-load", "--quiet", "-o"]).arg(run);
         bench
     }
 

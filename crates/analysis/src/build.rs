@@ -13,6 +13,7 @@ pub(crate) mod tests;
 pub mod timeline;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::load::{Spacing, Workload};
@@ -22,12 +23,12 @@ use linerate_record::run::{
 
 use crate::censored::with_open;
 use crate::records::Records;
-use crate::stopping_rule::{self, PrecisionWatch, Rule};
 use crate::view::{
     ClientCeiling, CpuCost, Estimate, HostFigures, Latency, MachineSample, Measure, OpFigures, OpenLoop, Point,
     RunSummary, Series, VIEW_SCHEMA, View, ceiling_of, headline_measure,
 };
-use crate::{bottlenecks, canary, counters, estimate, findings, open_loop};
+use crate::warm_up::{self, VisitCourse};
+use crate::{bottlenecks, canary, counters, estimate, findings, open_loop, steady};
 pub(crate) use clients::lost_clients;
 pub use clients::together;
 use tails::with_tails;
@@ -68,10 +69,11 @@ impl Figures {
     fn from_records(records: &Records, driven_by: impl Fn(u32) -> Option<u32>) -> Result<Self, DecodeError> {
         let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
         let samples = counters::samples(&records.readings);
-        let decoded = begins(records).map(|begin| (begin, of_point(records, begin.point).collect::<Vec<_>>()));
+        let mut intervals = by_point(records);
+        let decoded = begins(records).map(|begin| (begin, intervals.remove(&begin.point).unwrap_or_default()));
         let decoded: Vec<(&PointBegin, Vec<&Interval>)> = decoded.collect();
         for (begin, intervals) in &decoded {
-            let Some(mut point) = point(records, begin, intervals, None)? else { continue };
+            let Some(mut point) = point(records, begin, intervals, PointVisits::One)? else { continue };
             point.machine_busy = bottlenecks::machine_busy(&samples, intervals);
             point.driven_by = driven_by(begin.point);
             let PointSpec { workload, size, clients, .. } = begin.spec.clone();
@@ -140,37 +142,83 @@ fn finished(records: &Records, figures: Figures, parts: &[clients::ClientPart]) 
     Ok(view)
 }
 
-fn of_point(records: &Records, point: u32) -> impl Iterator<Item = &Interval> {
-    records.intervals.iter().filter(move |i| i.point == point)
+/// The intervals of each point.
+fn by_point(records: &Records) -> BTreeMap<u32, Vec<&Interval>> {
+    let mut points = BTreeMap::<u32, Vec<&Interval>>::new();
+    records.intervals.iter().for_each(|i| points.entry(i.point).or_default().push(i));
+    points
 }
 
-/// The records with intervals of warm-up flagged, as those of imported runs are already: what a point's end says, or
-/// for a point that was cut off what it would have said.
+/// The records with intervals of warm-up flagged, as those of imported runs are already: what a point's end says, what
+/// the run was given, or with what the visits of its series begin.
 pub(crate) fn with_warm_ups(records: &Records) -> Records {
+    let points = by_point(records);
+    let until_ms = |(begin, stated_ms): (&PointBegin, u64)| {
+        let intervals = points.get(&begin.point)?;
+        let first_ms = intervals.first()?.from_ms;
+        Some((begin.point, first_ms.saturating_add(warm_up::on_intervals_ms(intervals, stated_ms))))
+    };
+    let until_ms: BTreeMap<u32, u64> = warm_ups(records, &points).into_iter().filter_map(until_ms).collect();
     let mut flagged = records.clone();
-    for begin in begins(records) {
-        let of_point = || of_point(records, begin.point);
-        let first_ms = of_point().map(|i| i.from_ms).min().unwrap_or(0);
-        let reported = point_end(records, begin.point).and_then(|end| end.warmup_ms);
-        let warmup_ms = reported.unwrap_or_else(|| watched(rule(records, begin), of_point()).warmup_ms());
-        let warm = |i: &&mut Interval| i.point == begin.point && i.from_ms < first_ms.saturating_add(warmup_ms);
-        flagged.intervals.iter_mut().filter(warm).for_each(|i| i.warmup = true);
+    for interval in &mut flagged.intervals {
+        interval.warmup |= until_ms.get(&interval.point).is_some_and(|until_ms| interval.from_ms < *until_ms);
     }
     flagged
 }
 
-/// By what rule a point's warm-up was cut. A point of deletes has none: what it deleted is gone.
-fn rule(records: &Records, begin: &PointBegin) -> Rule {
-    let requested = &records.manifest.requested;
-    let deletes = begin.spec.workload.is_only(Op::Delete);
-    let warmup_ms = if deletes { Some(0) } else { requested.warmup_ms };
-    Rule { warmup_ms, precision: requested.precision, concurrency: begin.spec.concurrency }
+/// The warm-up of each point in milliseconds.
+fn warm_ups<'a>(records: &'a Records, points: &BTreeMap<u32, Vec<&Interval>>) -> Vec<(&'a PointBegin, u64)> {
+    let stated = |begin: &PointBegin| {
+        let reported = point_end(records, begin.point).and_then(|end| end.warmup_ms);
+        reported.or_else(|| given_warm_up_ms(records, begin))
+    };
+    let intervals = |begin: &PointBegin| points.get(&begin.point).map_or(&[][..], Vec::as_slice);
+    let all: Vec<(&PointBegin, Option<u64>)> = begins(records).map(|begin| (begin, stated(begin))).collect();
+    let is_of = |a: &PointSpec, b: &PointSpec| (&a.workload, &a.size, a.clients) == (&b.workload, &b.size, b.clients);
+    let mut series: Vec<(&PointSpec, u64)> = Vec::new();
+    for (begin, _) in all.iter().filter(|(_, stated)| stated.is_none()) {
+        if !series.iter().any(|(spec, _)| is_of(spec, &begin.spec)) {
+            let visits = all.iter().filter(|(visit, stated)| stated.is_none() && is_of(&visit.spec, &begin.spec));
+            let courses: Vec<VisitCourse> = visits.map(|(visit, _)| course(intervals(visit))).collect();
+            series.push((&begin.spec, warm_up::recurring_ms(&courses)));
+        }
+    }
+    let of_series = |begin: &PointBegin| {
+        let recurring = series.iter().find(|(spec, _)| is_of(spec, &begin.spec)).map_or(0, |(_, ms)| *ms);
+        recurring.max(warm_up::usual_ms(length_ms(intervals(begin))))
+    };
+    all.into_iter().map(|(begin, stated)| (begin, stated.unwrap_or_else(|| of_series(begin)))).collect()
 }
 
-fn watched<'a>(rule: Rule, intervals: impl Iterator<Item = &'a Interval>) -> PrecisionWatch {
-    let mut watch = PrecisionWatch::new(rule);
-    intervals.for_each(|i| _ = watch.push(i));
-    watch
+/// How long a point was driven, in milliseconds.
+fn length_ms(intervals: &[&Interval]) -> u64 {
+    let ends = intervals.first().zip(intervals.last());
+    ends.map_or(0, |(first, last)| last.to_ms.saturating_sub(first.from_ms))
+}
+
+/// The throughput of a point over its time.
+fn course(intervals: &[&Interval]) -> VisitCourse {
+    let first_ms = intervals.first().map_or(0, |i| i.from_ms);
+    let ends = intervals.iter().map(|i| i.to_ms.saturating_sub(first_ms));
+    VisitCourse { rates: ends.zip(rates(intervals)).collect() }
+}
+
+/// Throughput of each interval, in the measure by which the point is judged.
+fn rates(intervals: &[&Interval]) -> Vec<f64> {
+    let rows = || intervals.iter().flat_map(|i| i.whole_rows());
+    let (requests, bytes) = (rows().map(|row| row.requests).sum(), rows().map(|row| row.bytes).sum());
+    let measure = headline_measure(requests, bytes, rows().any(|row| row.moved_bytes > 0));
+    let of_row = |row: &IntervalRow| match measure {
+        Measure::Bytes => row.moved_bytes as f64,
+        Measure::Requests => row.requests as f64,
+    };
+    let rate = |i: &&Interval| i.whole_rows().map(of_row).sum::<f64>() * 1e3 / i.length_ms().max(1) as f64;
+    intervals.iter().map(rate).collect()
+}
+
+/// The warm-up that a run was given for a point. A point of deletions has none: what it deleted is gone.
+fn given_warm_up_ms(records: &Records, begin: &PointBegin) -> Option<u64> {
+    if begin.spec.workload.is_only(Op::Delete) { Some(0) } else { records.manifest.requested.warmup_ms }
 }
 
 fn begins(records: &Records) -> impl Iterator<Item = &PointBegin> {
@@ -201,8 +249,7 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     });
     let is_cut = ends.into_iter().any(StopReason::ends_the_run);
     let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
-    let of_rates = manifest.requested.rate_search.as_ref().map_or(0, |s| s.series.len());
-    let to_search = manifest.requested.search.as_ref().map_or(of_rates, |s| s.series.len());
+    let to_search = series_to_end(&manifest.requested);
     RunSummary {
         id: manifest.id.clone(),
         title: manifest.title.clone(),
@@ -218,6 +265,16 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
         threads: manifest.threads(),
         processors: manifest.clients.iter().map(|c| c.machine.cpus).fold(0, u32::saturating_add),
     }
+}
+
+/// Series of which it is not known beforehand how often their levels are visited: each tells when it is at its end.
+fn series_to_end(requested: &LoadRequest) -> usize {
+    let of_rates = requested.rate_search.as_ref().map_or(0, |search| search.series.len());
+    let of_search = requested.search.as_ref().map_or(0, |search| search.series.len());
+    let mut in_rounds: Vec<_> =
+        requested.points.iter().map(|spec| (&spec.workload, &spec.size, spec.clients)).collect();
+    in_rounds.dedup();
+    of_rates + of_search + requested.rounds_ms.map_or(0, |_| in_rounds.len())
 }
 
 fn measure(points: &[Point]) -> Measure {
@@ -240,24 +297,44 @@ fn to_one_request(spread: Estimate, mean: f64, requests: u64) -> Estimate {
     Estimate { mean, half_width_95: spread.half_width_95.map(|half| half.max(one)), ..spread }
 }
 
+/// Of what the intervals of a point are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PointVisits {
+    One,
+    /// Of several visits of a concurrency, and whether each of them kept its level.
+    Few {
+        steady: bool,
+    },
+    /// Of so many that what visits differ by is in their interval.
+    Enough,
+}
+
 /// What measured intervals had a second, of so many requests.
-fn per_second(measured: &[&Interval], seconds: f64, requests: u64, what: fn(&IntervalRow) -> f64) -> Estimate {
+fn per_second(
+    measured: &[&Interval],
+    seconds: f64,
+    requests: u64,
+    visits: PointVisits,
+    what: fn(&IntervalRow) -> f64,
+) -> Estimate {
     let sum = |i: &&Interval| i.whole_rows().map(what).sum::<f64>();
     // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
     let whole_ms = counters::usual_ms(measured);
     let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
     let rates: Vec<f64> = whole.map(|i| sum(i) / ((i.to_ms - i.from_ms) as f64 / 1e3)).collect();
-    let spread = estimate::mean_with_interval(&rates);
+    let spread = match visits {
+        PointVisits::Enough => estimate::mean_of_visits(&rates),
+        PointVisits::One | PointVisits::Few { .. } => estimate::mean_with_interval(&rates),
+    };
     to_one_request(spread, measured.iter().flat_map(|i| i.whole_rows()).map(what).sum::<f64>() / seconds, requests)
 }
 
-/// The figures of one point, or `None` where it has no whole interval outside its warm-up. Whether it was steady is
-/// looked for unless it is `known`, as of several visits together.
+/// The figures of one point, or `None` where it has no whole interval outside its warm-up.
 fn point(
     records: &Records,
     begin: &PointBegin,
     intervals: &[&Interval],
-    known: Option<bool>,
+    visits: PointVisits,
 ) -> Result<Option<Point>, DecodeError> {
     let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| !i.warmup && i.to_ms > i.from_ms).collect();
     if measured.is_empty() {
@@ -270,15 +347,18 @@ fn point(
     let of_warmup = summed(intervals.iter().filter(|i| i.warmup).flat_map(|i| i.whole_rows()))?;
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
-    let (requested, ended) = (&records.manifest.requested, point_end(records, begin.point).map(|e| e.ended));
-    let settled = || begin.purpose == Purpose::Ceiling || settled(records, begin, intervals, warmup_ms);
-    let steady = known.unwrap_or_else(settled);
+    let ended = point_end(records, begin.point).map(|e| e.ended);
+    let steady = match visits {
+        PointVisits::One => begin.purpose == Purpose::Ceiling || keeps_level(&measured),
+        PointVisits::Few { steady } => steady,
+        // No visit is left out for what it differs by: that is in the interval.
+        PointVisits::Enough => true,
+    };
     let end = ended::of_point(records, begin, &measured, &sum, seconds);
     let per_second = |what: fn(&IntervalRow) -> f64| {
-        let estimate = per_second(&measured, seconds, sum.requests, what);
-        let bounded = stopping_rule::bounded(estimate, ended, measured_ms, requested.precision);
+        let estimate = per_second(&measured, seconds, sum.requests, visits, what);
         // Of what is still on its way no interval is known.
-        if steady && !end.too_few { bounded } else { unknown(estimate) }
+        if steady && !end.too_few { estimate } else { unknown(estimate) }
     };
     let (client_busy, moved_bytes) = (bottlenecks::client_busy(&measured), sum.all_moved_bytes());
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, moved_bytes);
@@ -354,11 +434,11 @@ fn failed_at_end(intervals: &[&Interval], measured: &[&Interval]) -> u64 {
     at_end.flat_map(|row| row.errors.values()).sum()
 }
 
-/// Whether a point had settled. A warm-up that was found is looked for again in the whole; one that was given is not
-/// part of what is looked at.
-fn settled(records: &Records, begin: &PointBegin, intervals: &[&Interval], warmup_ms: u64) -> bool {
-    let given_ms = rule(records, begin).warmup_ms.map(|_| warmup_ms);
-    watched(Rule { warmup_ms: given_ms, ..rule(records, begin) }, intervals.iter().copied()).settled()
+/// Whether a point kept one level to its end. Of an interval that was cut short the rate is noise.
+fn keeps_level(measured: &[&Interval]) -> bool {
+    let whole_ms = counters::usual_ms(measured);
+    let whole: Vec<&Interval> = measured.iter().copied().filter(|i| 2 * i.length_ms() >= whole_ms).collect();
+    steady::keeps_level(&rates(&whole))
 }
 
 /// A time as a share of that of all slots.

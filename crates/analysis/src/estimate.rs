@@ -33,10 +33,18 @@ pub struct Estimate {
 /// freedom, with more it does not know of what is slow. Four gives 2.78 standard errors in place of 1.96.
 pub const COSINES: u32 = 4;
 
+/// The same for all visits of a concurrency in rounds, which are spread over more time than they take.
+const VISITS_COSINES: u32 = 5;
+
 /// The share of the time within which a disturbance must come back to be in the interval: one in so many. The fastest
 /// of four cosines turns once in half of the time. At just a quarter of it, 84 of 100 intervals held with stalls of
 /// log-normal length and 87 with what is forgotten in that time; at an eighth 93 and 94, and all others more.
 pub const REACH: u64 = 8;
+
+/// The same of all visits of a concurrency in rounds: a disturbance must recur within the measured time divided by this,
+/// and a state end, on average, within the time from the first visit to the last divided by [`STATE_REACH`].
+pub const VISITS_REACH: u64 = 4;
+pub const STATE_REACH: u64 = 8;
 
 /// Fewest values of which an interval is told: two cosines.
 const VALUES_MIN: usize = 8;
@@ -58,9 +66,19 @@ const LAGGED_MAX: usize = 4_096;
 /// Most that an interval can be worth.
 const WORTH_MAX: f64 = 4.0;
 
-/// The mean of `values`, each of one interval, with its 95 % confidence interval.
+/// The mean of `values`, each of one interval of one visit, with its 95 % confidence interval.
 #[must_use]
 pub fn mean_with_interval(values: &[f64]) -> Estimate {
+    mean_by(values, COSINES)
+}
+
+/// The same of the intervals of all visits in rounds, in the order of time.
+#[must_use]
+pub fn mean_of_visits(values: &[f64]) -> Estimate {
+    mean_by(values, VISITS_COSINES)
+}
+
+fn mean_by(values: &[f64], cosines_max: u32) -> Estimate {
     let n = values.len();
     if n == 0 {
         return Estimate::default();
@@ -68,7 +86,7 @@ pub fn mean_with_interval(values: &[f64]) -> Estimate {
     let mean = values.iter().sum::<f64>() / n as f64;
     let deviations: Vec<f64> = values.iter().map(|v| v - mean).collect();
     let half_width_95 = (n >= VALUES_MIN).then(|| {
-        let cosines = freedom(n) as u32;
+        let cosines = cosines(n, cosines_max);
         let error = low_frequencies(&deviations, cosines).sqrt();
         // Rounding alone gives equal values a variance.
         if error <= 1e-12 * mean.abs() { 0.0 } else { skewed(student_t_975(f64::from(cosines)), &deviations) * error }
@@ -80,7 +98,11 @@ pub fn mean_with_interval(values: &[f64]) -> Estimate {
 /// Degrees of freedom of the interval that [`mean_with_interval`] tells of so many values.
 #[must_use]
 pub fn freedom(values: usize) -> f64 {
-    f64::from(COSINES).min((values / VALUES_PER_COSINE) as f64)
+    f64::from(cosines(values, COSINES))
+}
+
+fn cosines(values: usize, most: u32) -> u32 {
+    most.min((values / VALUES_PER_COSINE) as u32)
 }
 
 /// How many standard errors an interval must reach on its longer side where the mean's distribution is skew.

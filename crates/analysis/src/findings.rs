@@ -211,7 +211,18 @@ fn worst(
     series: &Series,
     check: impl Fn(&Point) -> Option<PointFinding>,
 ) -> Option<Finding> {
-    let reported: Vec<(&Point, PointFinding)> = series.points.iter().filter_map(|p| Some((p, check(p)?))).collect();
+    worst_of(kind, remedy, label, series.points.iter(), check)
+}
+
+/// The same of these points.
+fn worst_of<'p>(
+    kind: FindingKind,
+    remedy: &str,
+    label: &str,
+    points: impl Iterator<Item = &'p Point>,
+    check: impl Fn(&Point) -> Option<PointFinding>,
+) -> Option<Finding> {
+    let reported: Vec<(&Point, PointFinding)> = points.filter_map(|p| Some((p, check(p)?))).collect();
     let severity = reported.iter().map(|(_, reported)| reported.severity).max()?;
     let worst = reported.iter().filter(|(_, reported)| reported.severity == severity);
     let (point, worst) = worst.max_by(|(_, a), (_, b)| a.badness.total_cmp(&b.badness))?;
@@ -238,11 +249,17 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
     whole.map(|i| i.whole_rows().map(moved).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64).collect()
 }
 
+/// The same of all visits of a point, in the order of time.
+fn rates_of_visits(run: &Run<'_>, series: &Series, row: &Point) -> Vec<f64> {
+    series.visits_of(row).flat_map(|visit| rates(run, visit.point, series.measure)).collect()
+}
+
 /// The points of a series of which something holds, and which they are in words.
 fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, String)> {
     let held: Vec<&Point> = series.points.iter().filter(|p| holds(p)).collect();
     let loads = |is_open: bool| held.iter().filter(move |p| p.open.is_some() == is_open);
-    let closed: Vec<String> = loads(false).map(|p| p.concurrency.to_string()).collect();
+    let mut closed: Vec<String> = loads(false).map(|p| p.concurrency.to_string()).collect();
+    closed.dedup();
     let closed = (!closed.is_empty()).then(|| format!("{} in flight", closed.join(", ")));
     let reported: Vec<String> = closed.into_iter().chain(loads(true).map(|p| load_in_words(p))).collect();
     let reported = format!("at {}", reported.join(", "));

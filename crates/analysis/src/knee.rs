@@ -2,7 +2,7 @@
 //!
 //! The curve is the steady throughput over a grid of concurrencies, each about √2 of the one before ([`grid`]). The
 //! knee is the least concurrency of the grid that gives at least [`SHARE`] of the curve's maximum. [`KneeSearch`] asks
-//! for points until the data leave no choice but neighbours, the precision asked is reached, or the time allowed is
+//! for points until the data leave no choice but neighbours, the figures that decide are known to 2 %, or the time allowed is
 //! spent; [`judge`] says what any set of points shows. Method, and what it cannot say: `docs/method/knee.md`.
 
 use std::cmp::Ordering;
@@ -11,6 +11,7 @@ use linerate_record::run::SearchSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
+use crate::series_search::rounds;
 use crate::student::NORMAL_95;
 
 mod candidates;
@@ -25,21 +26,17 @@ use visits::Rung;
 /// The share of the curve's maximum that is asked of the knee.
 pub const SHARE: f64 = 0.95;
 
-/// Half width, as a share of the mean, at which a point of the climb may end: neighbours there differ by far more.
-const CLIMB_PRECISION: f64 = 0.05;
-
 /// Most steps of a search, whatever the data do.
 pub const STEPS_MAX: usize = 48;
 
 /// Most visits of one concurrency.
 const VISITS_MAX: u32 = 8;
 
-/// Fewest visits of the knee, its neighbours and the best: what passes between visits is in the scatter of several, in
-/// turn and spread over the time of the search, and in no ± of a single one.
+/// Fewest visits of what decides, where time is short.
 const VISITS_LEAST: u32 = 3;
 
 /// A visit lasts this part of the longest time of a point: three short ones tell more than a long one.
-const VISITS_IN_A_POINT: u64 = 3;
+pub const VISITS_IN_A_POINT: u64 = 3;
 
 /// Half width of the interval of all visits, as a share of their mean, from which no knee is told.
 const UNSTEADY: f64 = 0.2;
@@ -61,28 +58,40 @@ pub struct KneeLimits {
     /// Least concurrency, at least 1.
     pub lowest: u32,
     pub highest: u32,
-    /// Half width of the 95 % interval, as a share of the mean, at which a point may end.
+    /// Half width of the 95 % interval, as a share of the mean, at which the figures that decide are known.
     pub precision: f64,
     /// Longest time of one point, warm-up included, in milliseconds.
     pub point_ms: u64,
     /// Longest time of all points together, warm-ups included, in milliseconds.
     pub budget_ms: u64,
+    /// Fewest visits of the knee, its neighbours and the best: what passes between visits is in the scatter of several,
+    /// in turn and spread over the time of the search, and in no ± of a single one.
+    pub visits_least: u32,
 }
 
 impl KneeLimits {
     /// A precision of 2 %, points of at most 10 s, two minutes in all.
     #[must_use]
     pub const fn new(lowest: u32, highest: u32) -> Self {
-        KneeLimits { lowest, highest, precision: 0.02, point_ms: 10_000, budget_ms: 120_000 }
+        KneeLimits {
+            lowest,
+            highest,
+            precision: 0.02,
+            point_ms: 10_000,
+            budget_ms: 120_000,
+            visits_least: VISITS_LEAST,
+        }
     }
 }
 
-/// How far the search of a series may go, as its folder tells. Where no precision was asked for, points take their
-/// whole time whatever it is.
+/// How far the search of a series may go, as its folder tells. Where visits are as long as those in rounds, there is the
+/// time for as many of what decides as an interval of visits takes.
 #[must_use]
-pub fn limits(search: &SearchSpec, precision: Option<f64>, point_ms: u64) -> KneeLimits {
+pub fn limits(search: &SearchSpec, point_ms: u64) -> KneeLimits {
+    let is_long = point_ms / VISITS_IN_A_POINT >= rounds::VISIT_MS;
+    let visits_least = if is_long { rounds::VISITS_ENOUGH as u32 } else { VISITS_LEAST };
     let usual = KneeLimits::new(search.lowest, search.highest);
-    KneeLimits { precision: precision.unwrap_or(usual.precision), point_ms, budget_ms: search.series_ms, ..usual }
+    KneeLimits { point_ms, budget_ms: search.series_ms, visits_least, ..usual }
 }
 
 /// What to do next.
@@ -99,8 +108,6 @@ pub enum KneeStep {
 pub struct KneeProbe {
     /// Requests to keep in flight.
     pub concurrency: u32,
-    /// Half width of the 95 % interval, as a share of the mean, at which the point may end.
-    pub precision: f64,
     /// Longest time, warm-up included, in milliseconds.
     pub at_most_ms: u64,
 }
@@ -241,7 +248,7 @@ impl KneeSearch {
             .or_else(|| self.beyond(&rungs, &grid))
             .or_else(|| refine(&rungs, &grid, &self.limits))
         {
-            Some((index, precision)) => self.ask(grid[index], precision).map_or_else(|| self.done(), KneeStep::Measure),
+            Some(index) => self.ask(grid[index]).map_or_else(|| self.done(), KneeStep::Measure),
             None => self.done(),
         }
     }
@@ -264,21 +271,21 @@ impl KneeSearch {
 
     /// The next look beyond the climb, to the highest concurrency allowed: a path that only opens there is not seen
     /// from below. `None` where throughput falls already, or requests would take too long for a visit.
-    fn beyond(&self, rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
+    fn beyond(&self, rungs: &[Rung], grid: &[u32]) -> Option<usize> {
         let (last, best) = (rungs.last()?, best_rung(rungs)?);
         let next = (last.index + OUTLOOK).min(grid.len() - 1);
         let latency_ns = last.p50_ns.saturating_mul(grid[next].into()) / u64::from(last.concurrency.max(1));
         let is_quick = latency_ns / 1_000_000 <= self.limits.point_ms / VISITS_IN_A_POINT / OUTLOOK_TURNS;
-        (next > last.index && is_quick && !falls(last, best)).then_some((next, CLIMB_PRECISION))
+        (next > last.index && is_quick && !falls(last, best)).then_some(next)
     }
 
     /// The point, cut to what is left of the time; `None` where that is too little to measure in, or a bound is met.
-    fn ask(&self, concurrency: u32, precision: f64) -> Option<KneeProbe> {
+    fn ask(&self, concurrency: u32) -> Option<KneeProbe> {
         let spent: u64 = self.visits.iter().map(|v| v.spent_ms).sum();
         let left = self.limits.budget_ms.saturating_sub(spent);
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 4;
         let at_most_ms = (self.limits.point_ms / VISITS_IN_A_POINT).min(left);
-        (enough && self.visits.len() < STEPS_MAX).then_some(KneeProbe { concurrency, precision, at_most_ms })
+        (enough && self.visits.len() < STEPS_MAX).then_some(KneeProbe { concurrency, at_most_ms })
     }
 }
 
@@ -409,17 +416,17 @@ fn falls(rung: &Rung, best: &Rung) -> bool {
 
 /// The next rung of the climb, two steps of the grid above the last one, until the four steps beyond the apparent
 /// knee have bought nothing: a doubling may be flat by chance, or by a step in the target's own queues.
-fn climb(rungs: &[Rung], grid: &[u32]) -> Option<(usize, f64)> {
-    let Some(last) = rungs.last() else { return Some((0, CLIMB_PRECISION)) };
+fn climb(rungs: &[Rung], grid: &[u32]) -> Option<usize> {
+    let Some(last) = rungs.last() else { return Some(0) };
     let best = rungs.iter().map(|r| r.throughput.mean).fold(0.0, f64::max);
     let apparent = rungs.iter().find(|r| r.throughput.mean >= SHARE * best)?;
     let end = grid.len() - 1;
-    (last.index < end && last.index < apparent.index + 4).then(|| ((last.index + 2).min(end), CLIMB_PRECISION))
+    (last.index < end && last.index < apparent.index + 4).then(|| (last.index + 2).min(end))
 }
 
 /// The rung that would tell most: one never measured between candidates or beside the best, else one of those that
 /// decide which was visited too seldom, else the one that decides between candidates.
-fn refine(rungs: &[Rung], grid: &[u32], limits: &KneeLimits) -> Option<(usize, f64)> {
+fn refine(rungs: &[Rung], grid: &[u32], limits: &KneeLimits) -> Option<usize> {
     let found = candidates::weigh(rungs, grid, SURE);
     let measured = |index: usize| rungs.iter().any(|r| r.index == index);
     // Between two rungs the curve may lie above the line, so the index below is looked at too.
@@ -431,22 +438,22 @@ fn refine(rungs: &[Rung], grid: &[u32], limits: &KneeLimits) -> Option<(usize, f
     let anywhere = uneven::unseen(rungs, grid).filter(|_| !found.is_concave);
     let unseen =
         near.chain(alongside).chain(anywhere).filter(|&i| !measured(i)).min_by_key(|i| i.abs_diff(found.median));
-    if let Some(index) = unseen {
-        return Some((index, limits.precision));
+    if unseen.is_some() {
+        return unseen;
     }
     let doubt = || {
         let wide = found.highest - found.lowest > 1;
         wide.then(|| candidates::telling(rungs, grid, limits.precision, VISITS_MAX)).flatten()
     };
-    seldom(rungs, &found).or_else(doubt).map(|index| (index, limits.precision))
+    seldom(rungs, &found, limits.visits_least).or_else(doubt)
 }
 
 /// Of the knee, its neighbours and the best rung the one that was visited least, where that is too seldom.
-fn seldom(rungs: &[Rung], found: &Candidates) -> Option<usize> {
+fn seldom(rungs: &[Rung], found: &Candidates, visits_least: u32) -> Option<usize> {
     let best = best_rung(rungs)?;
     let knee = rungs.iter().position(|r| r.index >= found.median)?;
     let near = &rungs[knee.saturating_sub(1)..(knee + 2).min(rungs.len())];
-    let few = near.iter().chain([best]).filter(|r| r.visits < VISITS_LEAST);
+    let few = near.iter().chain([best]).filter(|r| r.visits < visits_least);
     few.min_by_key(|r| r.visits).map(|r| r.index)
 }
 

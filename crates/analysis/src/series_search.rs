@@ -3,26 +3,31 @@
 use linerate_record::load::{Level, Levels};
 use linerate_record::run::{LoadRequest, StopReason};
 
+pub mod rounds;
+
+use self::rounds::Rounds;
 use crate::knee::{self, KneeProbe, KneeSearch, KneeStep, KneeVisit};
 use crate::open_loop;
+use crate::rng::SeededRng;
 use crate::slo::{RateProbe, RateSearch, RateSearchStep};
 use crate::view::{Measure, Point, Series};
 
-/// Points of full length that the search for the knee of one series may take: `--concurrent` and the documents say
-/// twelve.
-const KNEE_POINTS_MAX: usize = 12;
+/// Points of full length that the search for the knee of one series may take, where no time is said for it.
+pub const KNEE_POINTS_MAX: usize = 12;
 
 /// The same of the search for the highest rate.
-const RATE_POINTS_MAX: usize = 18;
+pub const RATE_POINTS_MAX: usize = 18;
 
-/// How many points of full length a series takes at the most.
+/// How many visits of `visit_ms` a series takes at the most, of which all together may take `series_ms`, where that is
+/// said.
 #[must_use]
-pub fn points_max(levels: &Levels) -> usize {
+pub fn visits_max(levels: &Levels, series_ms: Option<u64>, visit_ms: u64) -> usize {
+    let in_time = |known: usize| series_ms.map_or(known, |ms| ms.div_ceil(visit_ms.max(1)) as usize);
     match levels {
-        Levels::Given(all) => all.len(),
-        Levels::Searched { .. } => KNEE_POINTS_MAX,
+        Levels::Given(all) => all.len() * series_ms.map_or(1, |ms| rounds::rounds(ms, all.len(), visit_ms) as usize),
+        Levels::Searched { .. } => in_time(KNEE_POINTS_MAX),
         Levels::Rates { per_s, .. } => per_s.len(),
-        Levels::RateSearch { .. } => RATE_POINTS_MAX,
+        Levels::RateSearch { .. } => in_time(RATE_POINTS_MAX),
     }
 }
 
@@ -38,8 +43,8 @@ pub struct SeriesSearch {
 
 #[derive(Clone, Debug)]
 enum SearchLevels {
-    /// Those left of the ones that were given, the next one last.
-    Given(Vec<Level>),
+    /// Those that were given.
+    Given(Rounds),
     /// A search for the knee, with the measure by which it judges: that of its first point.
     Knee(KneeSearch, Option<Measure>),
     /// A search for the highest rate, with the requests that are in flight at the most.
@@ -49,8 +54,8 @@ enum SearchLevels {
 /// For how long a level is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LevelTime {
-    /// As long as any point.
-    Whole,
+    /// So many milliseconds, a warm-up included.
+    Visit(u64),
     /// As a search for the knee asks.
     Knee(KneeProbe),
     /// As a search for the highest rate asks.
@@ -71,21 +76,23 @@ pub fn stop_reason_of_clients(ends: impl Iterator<Item = StopReason>) -> StopRea
 }
 
 impl SeriesSearch {
-    /// The course of a load with these levels. Limits of a search are those that the folder says, so that its readers
-    /// know them; a point takes no longer than `point_ms`.
+    /// The course of a load with these levels. Limits are those that the folder says, so that its readers know them; a
+    /// point takes no longer than `point_ms`, but where its requests do. `rng` draws the order of rounds.
     #[must_use]
-    pub fn new(levels: &Levels, requested: &LoadRequest, precision: Option<f64>, point_ms: u64) -> Self {
+    pub fn new(levels: &Levels, requested: &LoadRequest, point_ms: u64, rng: SeededRng) -> Self {
         let of_rates = requested.slo.as_ref().zip(requested.rate_search.as_ref());
         let levels = match (&requested.search, of_rates) {
-            (Some(search), _) => SearchLevels::Knee(KneeSearch::new(knee::limits(search, precision, point_ms)), None),
+            (Some(search), _) => SearchLevels::Knee(KneeSearch::new(knee::limits(search, point_ms)), None),
             (None, Some((slo, rates))) => {
                 let limits = open_loop::limits(slo, rates, point_ms);
                 SearchLevels::Rate(RateSearch::new(limits), levels.highest())
             }
             (None, None) => {
-                let mut given = levels.given().unwrap_or_default();
-                given.reverse();
-                SearchLevels::Given(given)
+                let given = levels.given().unwrap_or_default();
+                SearchLevels::Given(match requested.rounds_ms {
+                    None => Rounds::once(given, point_ms),
+                    Some(series_ms) => Rounds::within(series_ms, given, point_ms, rng),
+                })
             }
         };
         SeriesSearch { levels, concurrency: 0, over: false }
@@ -97,7 +104,7 @@ impl SeriesSearch {
             return None;
         }
         let next = match &mut self.levels {
-            SearchLevels::Given(left) => left.pop().map(|level| (level, LevelTime::Whole)),
+            SearchLevels::Given(rounds) => rounds.next().map(|(level, ms)| (level, LevelTime::Visit(ms))),
             SearchLevels::Knee(search, _) => match search.next() {
                 KneeStep::Measure(probe) => {
                     Some((Level { concurrency: probe.concurrency, rate_per_s: None }, LevelTime::Knee(probe)))
@@ -119,7 +126,14 @@ impl SeriesSearch {
     /// Takes how a point went; `figures` is what the view makes of it, where it has any.
     pub fn observe(&mut self, ended: StopReason, figures: Option<(&Series, &Point)>) {
         let is_known = match &mut self.levels {
-            SearchLevels::Given(_) => return,
+            SearchLevels::Given(rounds) => {
+                figures.into_iter().for_each(|(_, point)| rounds.observe(point));
+                // Where nothing succeeds for ten seconds, another round shows no more.
+                if ended == StopReason::NoSuccess {
+                    rounds.end();
+                }
+                return;
+            }
             // Bodies that moved for a whole visit, none of which was whole, tell nothing of their level.
             SearchLevels::Knee(search, _) if figures.is_some_and(|(_, point)| !point.has_ended_requests()) => {
                 search.leave_out_from(self.concurrency)
@@ -162,7 +176,7 @@ mod tests {
 
     fn searched(lowest: u32) -> SeriesSearch {
         let search = json!({ "lowest": lowest, "highest": 64, "series_ms": 120_000, "series": [] });
-        SeriesSearch::new(&Levels::Searched { highest: 64 }, &requested(Some(search)), Some(0.01), 10_000)
+        SeriesSearch::new(&Levels::Searched { highest: 64 }, &requested(Some(search)), 10_000, SeededRng::new(1, 0))
     }
 
     #[test]
@@ -190,12 +204,12 @@ mod tests {
         let slo = "p99=10ms".parse().unwrap();
         let search = Levels::RateSearch { concurrency: 1, spacing: Spacing::Constant, highest_per_s: 9.0, slo };
         for (levels, expected) in [
-            (Levels::Given(vec![1, 4, 9]), 3),
-            (rates(&[10.0, 20.0]), 2),
-            (Levels::Searched { highest: 64 }, 12),
-            (search, 18),
+            (Levels::Given(vec![1, 4, 9]), [3, 12]),
+            (rates(&[10.0, 20.0]), [2, 2]),
+            (Levels::Searched { highest: 64 }, [12, 12]),
+            (search, [18, 12]),
         ] {
-            assert_eq!(points_max(&levels), expected, "{levels:?}");
+            assert_eq!([None, Some(120_000)].map(|ms| visits_max(&levels, ms, 10_000)), expected, "{levels:?}");
         }
     }
 
@@ -204,19 +218,31 @@ mod tests {
         for lowest in [1, 4] {
             let (level, time) = searched(lowest).next_level().unwrap();
             assert_eq!(level.concurrency, lowest);
-            assert!(matches!(time, LevelTime::Knee(probe) if probe.at_most_ms <= 10_000 && probe.precision >= 0.01));
+            assert!(matches!(time, LevelTime::Knee(probe) if probe.at_most_ms <= 10_000));
         }
     }
 
     #[test]
     fn given_concurrencies_come_in_order_and_take_their_whole_time_whatever_comes_of_them() {
-        let mut course = SeriesSearch::new(&Levels::Given(vec![1, 4, 9]), &requested(None), None, 10_000);
+        let levels = Levels::Given(vec![1, 4, 9]);
+        let mut course = SeriesSearch::new(&levels, &requested(None), 10_000, SeededRng::new(1, 0));
         let all: Vec<_> = std::iter::from_fn(|| {
             course.observe(StopReason::NoSuccess, None);
             course.next_level()
         })
         .collect();
-        assert_eq!(all, [1, 4, 9].map(|concurrency| (Level { concurrency, rate_per_s: None }, LevelTime::Whole)));
+        assert_eq!(
+            all,
+            [1, 4, 9].map(|concurrency| (Level { concurrency, rate_per_s: None }, LevelTime::Visit(10_000)))
+        );
+        // In rounds, all are visited before a target of which nothing succeeds is given up.
+        let in_rounds = LoadRequest { rounds_ms: Some(120_000), ..requested(None) };
+        let mut course = SeriesSearch::new(&levels, &in_rounds, 10_000, SeededRng::new(1, 0));
+        let visited = std::iter::from_fn(|| {
+            course.observe(StopReason::NoSuccess, None);
+            course.next_level()
+        });
+        assert_eq!(visited.count(), 3);
     }
 
     #[test]

@@ -59,7 +59,13 @@ pub struct FoundWarmUp {
     pub settled: bool,
 }
 
-/// Finds the warm-up of a point in the throughputs of its intervals, in order.
+/// Whether throughputs of intervals, in order, keep one level to the end.
+#[must_use]
+pub fn keeps_level(values: &[f64]) -> bool {
+    !changes_late(values)
+}
+
+/// Finds the warm-up of a cell of an experiment in the throughputs of its intervals, in order.
 #[must_use]
 pub fn warm_up(values: &[f64]) -> FoundWarmUp {
     let cut = least(values).filter(|&cut| is_apart(values, cut, DIFFERS));

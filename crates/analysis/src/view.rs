@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::canary::Canary;
 pub use crate::estimate::Estimate;
-use crate::estimate::REACH;
 use crate::knee::{Knee, KneeVisit};
 use crate::slo::RateSearchResult;
 use crate::usl::UslFitResult;
@@ -317,7 +316,7 @@ impl Point {
     }
 
     /// Whether its throughput may be the best of a series, and the knee: as many requests ended as were in flight, and
-    /// those that did not end leave it open by no more than the precision.
+    /// those that did not end leave it open by 2 % at the most.
     #[must_use]
     pub fn may_be_best(&self) -> bool {
         self.has_ended_requests() && !self.too_few_ended && self.unended.is_none_or(|unended| !unended.is_wide)
@@ -346,13 +345,6 @@ impl Point {
     #[must_use]
     pub fn first_latency(&self) -> &Latency {
         self.open.as_ref().map_or(&self.total, |open| &open.total_intended)
-    }
-
-    /// Up to which period a disturbance is in the intervals of its figures, in milliseconds: what comes back more
-    /// seldom, or is remembered for longer, a point of this length cannot know.
-    #[must_use]
-    pub const fn reach_ms(&self) -> u64 {
-        self.measured_ms / REACH
     }
 
     #[must_use]
@@ -387,7 +379,7 @@ pub struct Unended {
     pub moved_bytes: i64,
     /// Body bytes per second with theirs: the upper end of the bracket.
     pub bytes_per_s: f64,
-    /// Whether the bracket is wider than the precision that was asked for, and 2 % where none was.
+    /// Whether the bracket is wider than 2 % of its upper end.
     pub is_wide: bool,
 }
 

@@ -64,7 +64,7 @@ fn objects_of_several_parts_are_read_back_as_they_were_sent() {
         let target = Served::embedded(drive.path());
         let flags = format!(
             "--host {} --op get --write multipart --obj.size 11534337 --part.size 5MiB --part.concurrent 2 --objects 3 \
-             --payload {payload} --verify --concurrent 2 --duration 2s --warmup 0s --precision none --no-ceiling",
+             --payload {payload} --verify --concurrent 2 --duration 2s --warmup 0s --no-ceiling",
             target.address
         );
         let view = bench_view(out.path(), &flags);
@@ -81,7 +81,7 @@ fn an_upload_is_told_as_one_object_and_by_its_parts() {
     let target = Served::null();
     let flags = format!(
         "--host {} --op multipart --obj.size 11MiB --part.size 5MiB --concurrent 2 --duration 2s --warmup 0s \
-         --precision none --no-ceiling",
+         --no-ceiling",
         target.address
     );
     let view = bench_view(out.path(), &flags);
@@ -359,19 +359,28 @@ fn the_knee_is_searched_within_its_bounds() {
 }
 
 #[test]
-fn points_end_when_they_are_precise_or_when_their_time_is_up_and_say_which() {
-    let (precise, whole) = (tempdir().unwrap(), tempdir().unwrap());
-    let flags = "--target null --op get --obj.size 4KiB --concurrent 2 --max-rate 2000/s --no-ceiling";
-    // It is looked at after 10 s, and where that shows a warm-up or is not steady after 20, 40 or 80.
-    let view = bench_view(precise.path(), &format!("{flags} --duration 90s --precision 40%"));
-    let point = points(&view)[0];
-    assert_eq!(
-        (point.ended, view.run.requested.precision, view.run.requested.warmup_ms),
-        (Some(StopReason::Precise), Some(0.4), None)
-    );
-    assert!(point.warmup_ms + point.measured_ms < 90_000 && view.run.complete, "{point:?}");
-    assert!(point.requests_per_s.half_width_95.unwrap() <= 0.4 * point.requests_per_s.mean, "{point:?}");
-    let view = bench_view(whole.path(), &format!("{flags} --duration 2s --precision none --warmup 200ms"));
+fn levels_are_visited_in_rounds_for_the_time_that_is_given_and_once_for_a_duration() {
+    let (rounds, once) = (tempdir().unwrap(), tempdir().unwrap());
+    let flags = "--target null --op get --obj.size 4KiB --max-rate 2000/s --no-ceiling";
+    let times = "--concurrent 1,2 --time 9s --duration 750ms --precision 2%";
+    let view = bench_view(rounds.path(), &format!("{flags} {times}"));
+    let [series] = &view.series[..] else { panic!("{:?}", view.series) };
+    let visits = |concurrency: u32| series.points.iter().filter(|point| point.concurrency == concurrency).count();
+    assert_eq!((visits(1), visits(2), view.run.complete), (6, 6, true));
+    // A round visits each once, in the order that was drawn for it.
+    let mut in_order = series.points.clone();
+    in_order.sort_by_key(|point| point.point);
+    for round in in_order.chunks(2) {
+        assert_ne!(round[0].concurrency, round[1].concurrency);
+    }
+    assert!(series.points.iter().all(|point| point.ended == Some(StopReason::Duration)), "{:?}", series.points);
+    assert_eq!(series.pooled.len(), 2);
+    let measured_ms = series.pooled[0].measured_ms;
+    assert_eq!((series.summary.quick_look, series.summary.reach_ms <= measured_ms / 4), (false, true));
+    let text = shown(&linerate().arg("report").arg(rounds.path()).output().unwrap());
+    assert_eq!(text.matches("×6").count(), 2, "one row a concurrency:\n{text}");
+    assert!(!text.contains("a quick look"), "{text}");
+    let view = bench_view(once.path(), &format!("{flags} --concurrent 2 --duration 2s --warmup 200ms"));
     let point = points(&view)[0];
     assert_eq!((point.ended, point.warmup_ms, point.measured_ms), (Some(StopReason::Duration), 200, 2_000));
     assert!(view.timeline.load.iter().filter(|s| s.warmup).count() == 4, "its warm-up is on the timeline");

@@ -12,7 +12,7 @@ use crate::running;
 use crate::running::{bench, bench_command, eventually, linerate, points, shown, view};
 
 fn flags(hostile: &Hostile, more: &str) -> String {
-    let usual = "--obj.size 1000 --concurrent 2 --threads 1 --precision none --no-ceiling --quiet";
+    let usual = "--obj.size 1000 --concurrent 2 --threads 1 --no-ceiling --quiet";
     format!("--host {} {usual} {more}", hostile.address)
 }
 
@@ -156,7 +156,7 @@ fn a_load_of_which_no_request_ends_has_no_throughput_wherever_it_is_told() {
     let (hostile, out) =
         (Hostile::serve(|a, _| (a.method == "PUT" && !a.key.is_empty()).then_some(Said::Nothing)), tempdir().unwrap());
     let load = format!(
-        "--host {} --op put --obj.size 512MiB --concurrent 2 --threads 1 --duration 1500ms --precision none \
+        "--host {} --op put --obj.size 512MiB --concurrent 2 --threads 1 --duration 1500ms \
          --no-ceiling",
         hostile.address
     );

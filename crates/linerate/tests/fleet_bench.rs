@@ -57,7 +57,7 @@ fn several_agents_load_one_target_and_nothing_is_left_of_them() {
     let storage = "{name: s, role: storage, reach: 'ssh://nowhere.invalid'}".to_owned();
     let fleet = place.fleet(&[storage, loader(&place, "a"), here, loader(&place, "c")]);
     let flags = "--op get,put,mixed --obj.size 16KiB --concurrent 2 --clients 1,3 --duration 600ms --warmup 0s \
-                 --precision none --objects 40 --threads 1 --verify";
+                 --objects 40 --threads 1 --verify";
     let output = run(&place, &fleet, &target.address, flags);
     assert!(output.status.success(), "{}", shown(&output));
     place.assert_over();
@@ -138,7 +138,7 @@ impl Going {
     }
 }
 
-const LONG: &str = "--op get --obj.size 4KiB --concurrent 2 --duration 5s --warmup 0s --precision none --objects 16 \
+const LONG: &str = "--op get --obj.size 4KiB --concurrent 2 --duration 5s --warmup 0s --objects 16 \
                     --threads 1 --no-ceiling";
 
 /// Two clients that write for a minute, once both do.

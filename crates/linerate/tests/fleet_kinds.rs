@@ -60,7 +60,7 @@ fn clients_delete_each_object_once_and_mixes_only_what_each_wrote() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
     let target = Served::embedded(drive.path());
     let flags = "--op delete,mixed --mix get=30,put=40,delete=30 --obj.size 4KiB --concurrent 2 --clients 1,3 \
-                 --duration 2s --precision none --warmup 0s --objects 301 --threads 2 --no-ceiling";
+                 --duration 2s --warmup 0s --objects 301 --threads 2 --no-ceiling";
     let view = ran(&place, 3, &target.address, flags);
     assert_eq!(objects(&target), Vec::<String>::new());
     let of_points = measured(&place.path("run"));
@@ -95,7 +95,7 @@ fn what_a_client_that_is_lost_deleted_is_not_held_against_the_target() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
     let target = Served::embedded(drive.path());
     let fleet = place.fleet(&[loader(&place, "a")]);
-    let flags = "--op delete --obj.size 1KiB --concurrent 1 --duration 30s --precision none --objects 1900 \
+    let flags = "--op delete --obj.size 1KiB --concurrent 1 --duration 30s --objects 1900 \
                  --threads 1 --no-ceiling --max-rate 500/s";
     let mut command = bench(&place, &fleet, &target.address, flags);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("linerate starts");
@@ -237,7 +237,7 @@ fn clients_read_the_same_objects_that_were_there_before() {
     let all = there.iter().filter(|name| name.contains("old/") && !name.contains(".json")).count() as u64;
     assert!(all > 3, "{there:?}");
     let flags = "--prefix old/ --op get,stat --list-existing --concurrent 2 --clients 1,3 --duration 600ms \
-                 --warmup 0s --precision none --threads 1";
+                 --warmup 0s --threads 1";
     let view = ran(&place, 3, &target.address, flags);
     assert_eq!(files_below(target.root.as_ref().expect("a folder")), there, "it only reads");
     let of_points = measured(&place.path("run"));

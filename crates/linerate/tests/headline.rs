@@ -35,7 +35,7 @@ impl Drop for Busy {
 fn other_programs_that_take_the_processors_are_named_and_the_run_is_called_disturbed() {
     let out = tempdir().unwrap();
     let busy = Busy::all();
-    let flags = "--op get --obj.size 4KiB --concurrent 2 --objects 50 --duration 3s --warmup 1s --precision none";
+    let flags = "--op get --obj.size 4KiB --concurrent 2 --objects 50 --duration 3s --warmup 1s";
     let view = bench_view(out.path(), &format!("{flags} --no-ceiling"));
     drop(busy);
     let limit = view.series[0].limit.as_ref().unwrap();

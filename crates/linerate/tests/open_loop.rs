@@ -185,7 +185,7 @@ fn a_run_that_ends_before_its_canary_has_many_requests_is_judged_by_those_that_i
     let (out, target) = (tempdir().unwrap(), Served::null());
     let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 1 --no-ceiling", target.address);
     // Two a second for a second and a half: a p50 takes two dozen to end a run.
-    let canary = "--duration 1500ms --precision none --abort-if p50>1us --canary-rate 2";
+    let canary = "--duration 1500ms --abort-if p50>1us --canary-rate 2";
     let output = bench(out.path(), &format!("{flags} {canary}"));
     assert_eq!(output.status.code(), Some(5), "{}", shown(&output));
     let view = view(out.path());
@@ -199,7 +199,7 @@ fn a_run_that_ends_before_its_canary_has_many_requests_is_judged_by_those_that_i
 fn a_canary_that_exceeds_a_bound_ends_the_run_in_good_order() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     let flags = format!("--host {} --op get --obj.size 4KiB --concurrent 1,2 --no-ceiling", target.address);
-    let canary = "--duration 20s --precision none --abort-if p50>1us --canary-rate 50";
+    let canary = "--duration 20s --abort-if p50>1us --canary-rate 50";
     let output = bench(out.path(), &format!("{flags} {canary}"));
     assert_eq!(output.status.code(), Some(5), "{}", shown(&output));
     let view = view(out.path());

@@ -90,7 +90,7 @@ fn timed_a_target_that_is_slow_for_1500_ms_in_every_12_s_is_not_told_to_be_faste
         true
     };
     let address = go_between(&target.address, Arc::new(deal));
-    let flags = "--op get --obj.size 4KiB --objects 20 --concurrent 4 --duration 24s --no-ceiling --precision 2%";
+    let flags = "--op get --obj.size 4KiB --objects 20 --concurrent 4 --duration 24s --no-ceiling";
     let view = bench_view(out.path(), &format!("--host {address} {flags}"));
     let point = points(&view)[0];
     let elapsed_ms = point.warmup_ms + point.measured_ms;

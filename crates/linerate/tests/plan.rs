@@ -542,7 +542,7 @@ fn a_run_is_held_against_what_its_site_can_do() {
     let folder = tempdir().unwrap();
     let target = Served::embedded(folder.path());
     let load = format!(
-        "--host {} --op get,stat --obj.size 1MiB --concurrent 1,2 --duration 300ms --warmup 100ms --precision none \
+        "--host {} --op get,stat --obj.size 1MiB --concurrent 1,2 --duration 300ms --warmup 100ms \
          --no-ceiling",
         target.address
     );

@@ -209,12 +209,12 @@ fn what_is_warps_own_is_told_with_its_counterpart() {
         (
             "put --host a:9000 --md5 --concurrent 4 --rps-limit 9",
             "as a whole:\n  linerate bench --op put --bucket warp-benchmark-bucket --host a:9000 --concurrent 4 \
-             --max-rate 9/s --obj.size 10MiB --duration 5m --precision none\n  --md5: ",
+             --max-rate 9/s --obj.size 10MiB --duration 5m\n  --md5: ",
         ),
         (
             "get --host h --secret-key QQQQQQQQ --no-color",
             "--op get --bucket warp-benchmark-bucket --host h --secret-key … --obj.size 10MiB --objects 2500 \
-             --concurrent 20 --duration 5m --precision none\n  --no-color: set NO_COLOR=1",
+             --concurrent 20 --duration 5m\n  --no-color: set NO_COLOR=1",
         ),
     ] {
         let output = linerate().args(words(words_of_warp)).output().unwrap();
@@ -393,7 +393,6 @@ fn a_flag_that_would_do_nothing_is_refused_with_what_it_is_for() {
         ("--op get --canary-rate 7", "--canary-rate paces the canary of --abort-if"),
         ("--op get --concurrent 2 --max-concurrent 9", "--max-concurrent bounds the search"),
         ("--op get --rate 50/s --max-concurrent 9", "--max-concurrent bounds the search"),
-        ("--op get --rate 50/s --precision 5%", "--precision ends points of a closed loop"),
         ("--op delete --warmup 1s", "--warmup is for operations that can be repeated"),
         ("--target null --drive .", "--drive is for --target embedded"),
         ("--target null --anonymous", "--anonymous is for --host"),

@@ -253,7 +253,7 @@ fn every_payload() -> Result<(), Failed> {
             "--op put,get --obj.size 5000001 --unique full",
             "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2",
         ] {
-            let rest = format!("--verify --precision none --objects 6 --payload {payload}");
+            let rest = format!("--verify --objects 6 --payload {payload}");
             let flags = format!("--host {} {flags} {rest}", minio.address);
             let view = with_figures(&minio, &flags)?;
             for series in &view.series {
@@ -422,7 +422,7 @@ fn killed() -> Result<(), Failed> {
     let minio = Minio::start(&[]);
     let out = tempdir()?;
     let flags = format!(
-        "--host {} --op put --obj.size 50000 --concurrent 4 --duration 4s --warmup 100ms --precision none --no-ceiling",
+        "--host {} --op put --obj.size 50000 --concurrent 4 --duration 4s --warmup 100ms --no-ceiling",
         minio.address
     );
     let (folder, keys) = (out.path().to_owned(), minio.keys());
@@ -494,7 +494,7 @@ fn shaped() -> Result<(), Failed> {
     let null = spaces.null_target();
     let out = tempdir()?;
     let flags = format!(
-        "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s --precision none \
+        "--host {} --op get --obj.size 256KiB,4MiB --concurrent 4 --duration 3s --warmup 1s \
          --no-ceiling --yes-load",
         null.address
     );

@@ -67,15 +67,16 @@ pub struct LoadRequest {
     /// Bounds on latencies (`p99=50ms`) that an open loop is held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
-    /// Longest time for which a point is measured, in milliseconds; a warm-up that is found is part of it.
+    /// Longest time for which a visit of a point is measured, in milliseconds; a warm-up that is not given is part of
+    /// it.
     pub duration_ms: u64,
-    /// Time before a point is measured, in milliseconds; absent where it is found.
+    /// What all visits of a series may take, in milliseconds: its points are visited in rounds. Absent where each is
+    /// visited once, and in searches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds_ms: Option<u64>,
+    /// Time before a visit is measured, in milliseconds; absent where it follows from all visits of a series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ms: Option<u64>,
-    /// Half the width of the 95 % interval of its throughput at which a point ends, as a share of the mean; absent
-    /// where a point takes its whole time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precision: Option<f64>,
     /// Event-loop threads of each client; 0 where another tool measured.
     pub threads: u32,
     /// Objects written beforehand for operations that read: as asked, or of the first size.

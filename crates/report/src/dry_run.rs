@@ -2,10 +2,14 @@
 
 use std::fmt::Write as _;
 
+use linerate_analysis::knee::VISITS_IN_A_POINT;
+use linerate_analysis::series_search::rounds;
 use linerate_record::lines::wrapped;
 use linerate_record::load::{Levels, Load, Server};
 use linerate_record::run::PointSizes;
 use linerate_record::units::{Bytes, bytes_iec, count, duration_ns, grouped};
+
+use crate::phrases::SEARCH_MINUTES;
 
 /// What a load writes before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +52,9 @@ pub struct DryRun<'r> {
     pub notes: &'r [String],
 }
 
+/// What a point of a search takes whose visits are as long as those in rounds.
+const SEARCH_POINT_NS: u64 = rounds::VISIT_MS * VISITS_IN_A_POINT * 1_000_000;
+
 /// Columns of what a line begins with.
 const LEAD: usize = 9;
 
@@ -85,12 +92,26 @@ pub fn dry_run(of: &DryRun<'_>, columns: Option<usize>) -> String {
         (false, true) => "writing objects, deleting them and measuring ceilings",
         (false, false) => "measuring ceilings",
     };
-    let time = format!("at most {time}, plus {alongside}");
+    let time = format!("{}, plus {alongside}", time_in_words(load, &time));
     text.push_str(&line("time", &time));
     of.consent.into_iter().for_each(|why| text.push_str(&line("consent", why)));
     of.notes.iter().for_each(|note| text.push_str(&line("note", note)));
     text.push_str("nothing was contacted, written or deleted\n");
     text
+}
+
+/// What the points take together in words, which are visited in rounds or not.
+fn time_in_words(load: &Load, time: &str) -> String {
+    let look = |minutes: usize| format!(" (a quick look: --time {minutes}m gives 95 % intervals)");
+    let (Levels::Given(levels), Some(series_ns)) = (&load.levels, load.time.series_ns) else {
+        let is_quick = matches!(load.levels, Levels::Searched { .. }) && load.time.duration_ns < SEARCH_POINT_NS;
+        return format!("at most {time}{}", if is_quick { look(SEARCH_MINUTES) } else { String::new() });
+    };
+    let visit = duration_ns(load.time.duration_ns as f64);
+    let rounds = rounds::rounds(series_ns, levels.len(), load.time.duration_ns);
+    let all = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+    let look = if rounds < rounds::VISITS_ENOUGH { look(levels.len()) } else { String::new() };
+    format!("about {time} in {all} of visits of {visit}{look}")
 }
 
 /// The load and what it writes in words, for whoever must consent to it; each of its series is measured from so many
@@ -236,7 +257,7 @@ mod tests {
             levels,
             max_rate: None,
             threads: None,
-            time: Time { duration_ns: 1, warmup_ns: WarmUp(None), precision: Precision(None) },
+            time: Time { duration_ns: 1, series_ns: None, warmup_ns: WarmUp(None), precision: Precision(None) },
             stops: StopConditions { timeout_ns: 1, retries: 0, error_limit: None, canary: None },
         }
     }

@@ -17,6 +17,7 @@ use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
 use linerate_analysis::usl::{Range, UslFitResult};
 use linerate_analysis::view::{
     Best, Bottleneck, ClientCeiling, Estimate, Latency, Measure, Point, PredictedCurve, RunSummary, Series, UslScaling,
+    View,
 };
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::load::Workload;
@@ -329,6 +330,9 @@ pub(crate) fn without_best(series: &Series) -> &'static str {
     }
 }
 
+/// What a search for the knee takes to visit what decides often enough, in minutes.
+pub(crate) const SEARCH_MINUTES: usize = 12;
+
 /// How far a series' intervals reach, and the tails of its best.
 pub(crate) fn reach(series: &Series) -> String {
     let Some((point, _)) = best(series) else { return String::new() };
@@ -344,11 +348,35 @@ pub(crate) fn reach(series: &Series) -> String {
         };
         format!("; at {at} p99 {p99}, p99.9 {p999}")
     };
-    format!(
-        "a point's intervals cover disturbances that recur within {}, an eighth of its time, but not rarer ones, nor a \
-         longer warm-up{tails}",
-        duration_ns(series.summary.reach_ms as f64 * 1e6)
-    )
+    let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let recurs = ms(series.summary.reach_ms);
+    let covers = match (series.summary.quick_look, series.summary.lasts_ms) {
+        (true, _) => {
+            format!("a quick look: intervals cover no more than what recurs within {recurs}, and are not of 95 %")
+        }
+        (false, 0) => format!(
+            "a point's intervals cover disturbances that recur within {recurs}, an eighth of its time, but not rarer \
+             ones, nor a longer warm-up"
+        ),
+        (false, lasts_ms) => format!(
+            "intervals of all visits cover disturbances that recur within {recurs}, a quarter of the time measured, \
+             and states that last up to {} on average, but not rarer or longer ones",
+            ms(lasts_ms)
+        ),
+    };
+    format!("{covers}{tails}")
+}
+
+/// What must be said where intervals are of too few visits; `None` where none is.
+pub(crate) fn quick_look(view: &View) -> Option<String> {
+    let quick = || view.series.iter().filter(|series| series.summary.quick_look);
+    // Six visits of 10 s each take a minute a level.
+    let minutes = match view.run.requested.search {
+        Some(_) => SEARCH_MINUTES,
+        None => quick().map(|series| series.at_each().len()).max()?,
+    };
+    quick().next()?;
+    Some(format!("a quick look: fewer than six visits, so ± is not a 95 % interval; --time {minutes}m gives one"))
 }
 
 /// A latency and how far it is known: `12.3 ms (11.8 to 13.1 ms)`.

@@ -68,6 +68,7 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
     }
     text.push('\n');
     text.push_str(&canary(view, look));
+    text.push_str(&phrases::quick_look(view).map_or_else(String::new, |reported| hanging(" ±", 3, &reported, look)));
     text.push_str(&findings(&view.findings, why, look));
     text
 }

@@ -161,10 +161,7 @@ fn linerate_command(client: Client, run: &Run<'_>, payload: &str) -> Command {
     command.args(["--obj.size", &run.size(), "--objects", &run.objects.to_string()]);
     command.args(["--concurrent", &CONCURRENCY.to_string(), "--threads", &THREADS.to_string()]);
     command.args(["--duration", &format!("{}s", run.seconds), "--warmup", &format!("{}ms", WARMUP.as_millis())]);
-    command
-        .args(["--precision", "none"])
-        .args(run.is_tls().then_some("--tls"))
-        .args(run.is_tls().then_some("--insecure"));
+    command.args(run.is_tls().then_some("--tls")).args(run.is_tls().then_some("--insecure"));
     command.args(["--target-pid", &run.server_pid.to_string()]).arg("-o").arg(run.scratch.join("linerate"));
     command.envs([("AWS_ACCESS_KEY_ID", &run.keys.access), ("AWS_SECRET_ACCESS_KEY", &run.keys.secret)]);
     command

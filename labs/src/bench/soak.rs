@@ -144,14 +144,7 @@ impl Soak {
         command.args(["--host", &minio.addr.to_string(), "--bucket", SCRATCH_BUCKET, "--no-ceiling", "--quiet"]);
         command.args(["--obj.size", &format!("random:1KiB-{}KiB", SIZE_BYTES_MAX >> 10)]);
         command.args(["--objects", &OBJECTS.to_string(), "--concurrent", &CONCURRENCY.to_string()]);
-        command.args([
-            "--max-rate",
-            &format!("{}/s", self.options.rate_per_s),
-            "--warmup",
-            "1s",
-            "--precision",
-            "none",
-        ]);
+        command.args(["--max-rate", &format!("{}/s", self.options.rate_per_s), "--warmup", "1s"]);
         command.args(["--duration", &format!("{}s", self.options.duration().as_secs())]);
         command.args(["--target-pid", &minio.pid.to_string()]).arg("-o").arg(self.run_folder());
         command.envs([("AWS_ACCESS_KEY_ID", &minio.keys.access), ("AWS_SECRET_ACCESS_KEY", &minio.keys.secret)]);

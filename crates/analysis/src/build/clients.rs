@@ -17,7 +17,7 @@ use linerate_record::run::{
 
 pub(crate) use self::client_findings::lost_clients;
 use self::common_time::{FullLoad, full_load};
-use super::{Figures, begins, finished, rule};
+use super::{Figures, begins, finished, given_warm_up_ms};
 use crate::records::Records;
 use crate::steady;
 use crate::view::{
@@ -145,7 +145,7 @@ fn by_point(records: &Records) -> BTreeMap<u32, Vec<usize>> {
 /// So many stretches at the beginning in which some client had not come to its level: in the sum of many, one that
 /// warms up later is not seen. Nothing where the warm-up was given.
 fn late_ramp(records: &Records, begin: &PointBegin, of_point: &[&Interval], full: &FullLoad) -> usize {
-    if rule(records, begin).warmup_ms.is_some() {
+    if given_warm_up_ms(records, begin).is_some() {
         return 0;
     }
     let mut moved = BTreeMap::<u32, Vec<f64>>::new();

@@ -9,7 +9,7 @@ use crate::estimate::Estimate;
 use crate::records::Records;
 use crate::view::Unended;
 
-/// How wide a bracket may be where no precision was asked for: that which is asked for by default.
+/// How wide a bracket may be, as a share of its upper end.
 const WIDTH_MAX: f64 = 0.02;
 
 /// What is open at the end of a point, or of several visits of a concurrency.
@@ -44,7 +44,7 @@ pub(super) fn of_point(
     let open: u64 = rows.iter().filter(|row| !row.op.is_detail()).map(|row| row.open).sum();
     let without = sum.moved_bytes.max(0) as f64 / seconds;
     let with = (sum.moved_bytes + sum.open_bytes).max(0) as f64 / seconds;
-    let is_wide = with - without > requested.precision.unwrap_or(WIDTH_MAX) * with;
+    let is_wide = with - without > WIDTH_MAX * with;
     let unended = Unended { requests: open, moved_bytes: sum.open_bytes, bytes_per_s: with, is_wide };
     Ended {
         too_few: slots.is_some_and(|slots| ended < slots),

@@ -3,9 +3,10 @@
 use linerate_record::histogram::DecodeError;
 use linerate_record::run::{Interval, PointBegin};
 
-use super::point;
+use super::{PointVisits, point};
 use crate::bottlenecks;
 use crate::records::Records;
+use crate::series_search::rounds::VISITS_ENOUGH;
 use crate::view::{MachineSample, Measure, Point, Series};
 
 /// A point for each concurrency of a closed loop that was visited again, by rising concurrency.
@@ -27,12 +28,16 @@ pub(super) fn pooled(
         let of_visits = || decoded.iter().filter(|(begin, _)| is_visit(begin.point));
         let intervals: Vec<&Interval> = of_visits().flat_map(|(_, intervals)| intervals).copied().collect();
         let Some((begin, _)) = of_visits().find(|(begin, _)| begin.point == nearest.point) else { continue };
-        let steady = visits.iter().all(|visit| visit.steady);
-        let figures = if visits.len() > 1 { point(records, begin, &intervals, Some(steady))? } else { None };
+        let are_enough = visits.len() as u64 >= VISITS_ENOUGH;
+        let of = match are_enough {
+            true => PointVisits::Enough,
+            false => PointVisits::Few { steady: visits.iter().all(|visit| visit.steady) },
+        };
+        let figures = if visits.len() > 1 { point(records, begin, &intervals, of)? } else { None };
         all.extend(figures.map(|figures| Point {
             warmup_ms: visits.iter().map(|visit| visit.warmup_ms).sum(),
-            bytes_per_s,
-            requests_per_s,
+            bytes_per_s: if are_enough { figures.bytes_per_s } else { bytes_per_s },
+            requests_per_s: if are_enough { figures.requests_per_s } else { requests_per_s },
             machine_busy: bottlenecks::machine_busy(samples, &intervals),
             driven_by: nearest.driven_by,
             too_few_ended: visits.iter().any(|visit| visit.too_few_ended),
@@ -83,6 +88,31 @@ mod tests {
         assert!(limit.bound == Bottleneck::Target && limit.evidence.contains("busy 20 % of the time"), "{limit:?}");
         let json: serde_json::Value = serde_json::to_value(&view).unwrap();
         assert_eq!(json["series"][0]["pooled"][0]["total"]["p99_ns"], second.total.p99_ns);
+    }
+
+    #[test]
+    fn the_interval_of_enough_visits_is_of_what_they_differ_by() {
+        let of_visits = |visits: usize| {
+            let mut records = records(&vec![4; visits], |_| 20);
+            records.manifest.requested.rounds_ms = Some(60_000);
+            // Every third visit gives a fifth less.
+            for interval in records.intervals.iter_mut().filter(|i| i.point % 3 == 0) {
+                interval.rows = vec![row(0, 32, 1 << 20, 9_000_000)];
+            }
+            build(&records).unwrap()
+        };
+        let (five, six) = (of_visits(5), of_visits(6));
+        let [few, enough] = [&five, &six].map(|view| &view.series[0]);
+        assert!(few.summary.quick_look && few.summary.lasts_ms == 0, "{:?}", few.summary);
+        let best = enough.summary.best.unwrap();
+        let share = best.throughput.half_width_share().unwrap();
+        assert!((0.05..0.3).contains(&share), "visits are 20 % apart: {best:?}");
+        assert_eq!((best.visits, best.throughput), (6, enough.pooled[0].bytes_per_s));
+        // Six visits of a second each, over six and the warm-up of each.
+        assert_eq!((enough.summary.reach_ms, enough.summary.lasts_ms), (6_000 / 4, 6_600 / 8));
+        assert!(!enough.summary.quick_look);
+        let without_rounds = build(&records(&[4; 5], |_| 20)).unwrap();
+        assert!(!without_rounds.series[0].summary.quick_look);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::knee::{self, Knee, KneeOutcome, KneeVisit};
 use crate::student::NORMAL_95;
 use crate::usl::{self, UslPoint};
-use crate::view::{Point, Series, UslScaling};
+use crate::view::{Estimate, Point, Series, UslScaling};
 
 /// Steps of the curve that is drawn of a law.
 const CURVE_STEPS: u32 = 32;
@@ -31,7 +31,18 @@ pub(super) fn knee(series: &Series) -> Option<Knee> {
     let each = series.at_each();
     let total = |concurrency: u32| each.iter().find(|p| p.concurrency == concurrency).map(|p| &p.total);
     let (at, best) = (total(knee.concurrency)?, total(knee.best_concurrency)?);
-    Some(Knee { p50_ns: at.p50_ns, p99_ns: at.p99_ns, best_p50_ns: best.p50_ns, ..knee })
+    // And where they are enough, a throughput of their own.
+    let throughput = |concurrency: u32, of_search: Estimate| {
+        series.of_enough_visits(concurrency).map_or(of_search, |point| *point.throughput(series.measure))
+    };
+    Some(Knee {
+        throughput: throughput(knee.concurrency, knee.throughput),
+        best: throughput(knee.best_concurrency, knee.best),
+        p50_ns: at.p50_ns,
+        p99_ns: at.p99_ns,
+        best_p50_ns: best.p50_ns,
+        ..knee
+    })
 }
 
 /// Takes back what the points of a capped load seem to say of the target: they say it of the cap.

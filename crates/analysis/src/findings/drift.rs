@@ -7,8 +7,8 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{PointFinding, Run, levels, not_steady, rates, worst};
-use crate::view::{Measure, Point, Series};
+use super::{PointFinding, Run, levels, not_steady, rates, rates_of_visits, worst_of};
+use crate::view::{Point, Series};
 use crate::{long_run, student};
 
 /// Change from end to end, as a share of the mean.
@@ -29,18 +29,27 @@ const REMEDY: &str = "measure longer, or begin later (--warmup), until throughpu
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     // What has not settled is reported as that.
     let is_reported = not_steady::is_reported(series);
-    let of_point = |point: &Point| of_point(run, point, series.measure).filter(|_| point.steady || !is_reported);
-    worst(FindingKind::Drift, REMEDY, label, series, of_point)
+    let of_point = |point: &Point| {
+        let rates = rates(run, point.point, series.measure);
+        of_rates(&rates, "point").filter(|_| point.steady || !is_reported)
+    };
+    // What visits in rounds differ by is seen over all of them.
+    let of_visits = |row: &Point| of_rates(&rates_of_visits(run, series, row), "series");
+    let is_one = |point: &&Point| series.of_enough_visits(point.concurrency).is_none();
+    let points = series.points.iter().filter(is_one);
+    let enough = series.at_each().into_iter().filter(|row| !is_one(row));
+    let visits = worst_of(FindingKind::Drift, REMEDY, label, enough, of_visits);
+    visits.or_else(|| worst_of(FindingKind::Drift, REMEDY, label, points, of_point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
-    let rates = rates(run, point.point, measure);
-    let change = change(&rates)?;
+/// `of` is what the rates are of.
+fn of_rates(rates: &[f64], of: &str) -> Option<PointFinding> {
+    let change = change(rates)?;
     Some(PointFinding {
         severity: if change.abs() >= CHANGE_WARNING { Severity::Warning } else { Severity::Note },
         confidence: Confidence::Likely,
         badness: change.abs(),
-        claim: format!("throughput {} throughout the point", if change > 0.0 { "rose" } else { "fell" }),
+        claim: format!("throughput {} throughout the {of}", if change > 0.0 { "rose" } else { "fell" }),
         evidence: format!(
             "a line through {} intervals changes by {:+.0} % from end to end",
             rates.len(),

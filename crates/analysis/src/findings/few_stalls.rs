@@ -9,28 +9,32 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{PointFinding, Run, rates, worst};
-use crate::view::{Measure, Point, Series};
+use super::{PointFinding, Run, rates_of_visits, worst_of};
+use crate::view::{Point, Series};
 
 /// The share of what all stalls cost, from which the longest stands out.
 const STANDS_OUT: f64 = 1.0 / 3.0;
 
-/// What it costs at the least, as a share of the mean: half of the precision at which a point ends unless it is said.
+/// What it costs at the least, as a share of the mean.
 const COSTS: f64 = 0.01;
 
 /// Fewest intervals to look at: of a few, one may be empty by chance.
 const INTERVALS_MIN: usize = 20;
 
-const REMEDY: &str = "make points long enough for many such stalls (--precision none with a longer --duration), or \
-                      take the mean of several runs";
+const REMEDY: &str = "visit points more often or for longer, so that many such stalls are seen: --time 12m, or more";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::FewStalls, REMEDY, label, series, |point| of_point(run, point, series.measure))
+    // All visits of a concurrency together: its mean is theirs.
+    let each = series.at_each().into_iter();
+    worst_of(FindingKind::FewStalls, REMEDY, label, each, |point| of_visits(run, series, point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
-    // Throughput of an open loop is the schedule's, and of what has not settled no ± is told.
-    let rates = if point.steady && point.open.is_none() { rates(run, point.point, measure) } else { return None };
+fn of_visits(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFinding> {
+    // Throughput of an open loop is the schedule's, and without a ± nothing is said of it.
+    if point.throughput(series.measure).half_width_95.is_none() || point.open.is_some() {
+        return None;
+    }
+    let rates = rates_of_visits(run, series, point);
     let MissingThroughput { count, cost, longest } = stalls(&rates)?;
     let moves = longest * cost;
     let stalls = if count == 1 { "1 stall".to_owned() } else { format!("{count} stalls") };

@@ -7,14 +7,14 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::{Run, those};
-use crate::view::Series;
+use crate::view::{Point, Series};
 
 /// How often chance makes a point seem not to have settled, and how often a series may be said to for that.
 const BY_CHANCE: f64 = 0.05;
 
 /// Points whose later part differs from what came before.
 pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    let (points, evidence) = those(series, |p| !p.steady).filter(|_| is_reported(series))?;
+    let (points, evidence) = those(series, |p| is_unsettled(series, p)).filter(|_| is_reported(series))?;
     Some(Finding {
         kind: FindingKind::NotSteady,
         severity: Severity::Warning,
@@ -26,9 +26,14 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
     })
 }
 
+/// Whether a point had not settled, and is not one of so many visits that what they differ by is in their interval.
+fn is_unsettled(series: &Series, point: &Point) -> bool {
+    !point.steady && series.of_enough_visits(point.concurrency).is_none()
+}
+
 /// Whether more points of a series had not settled than chance makes seem so.
 pub(super) fn is_reported(series: &Series) -> bool {
-    let found = series.points.iter().filter(|p| !p.steady).count();
+    let found = series.points.iter().filter(|p| is_unsettled(series, p)).count();
     found > 0 && by_chance(found, series.points.len()) <= BY_CHANCE + 1e-9
 }
 

@@ -4,21 +4,39 @@ use linerate_record::load::Workload;
 use linerate_record::run::{MaybeKnown, PointSizes};
 use serde::{Deserialize, Serialize};
 
-use super::{ClientCeiling, Estimate, Measure, Point, Series, View, ceiling_of};
+use super::{ClientCeiling, Estimate, Measure, Point, Series, View, ceiling_of, is_none_of_it};
+use crate::estimate::{REACH, STATE_REACH, VISITS_REACH};
 use crate::knee;
+use crate::series_search::rounds::VISITS_ENOUGH;
 
 /// What the points of a series come to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The best throughput; absent without points.
     pub best: Option<Best>,
-    /// Up to which period a disturbance is in the intervals of every point, in milliseconds: [`Point::reach_ms`] of the
-    /// shortest; 0 without points.
+    /// Up to which period a disturbance that recurs is in the intervals of all rows, in milliseconds; 0 without points.
     pub reach_ms: u64,
+    /// How long a state may last, on average, that is in them, in milliseconds: absent where some row has too few
+    /// visits for that.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub lasts_ms: u64,
+    /// Whether rows, of a search the knee or the best, have fewer visits than a 95 % interval of visits needs.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub quick_look: bool,
     /// The longest warm-up that was cut off of a point, in milliseconds.
     pub warmup_ms_max: u64,
     /// The point of whose requests the largest share failed; absent where none failed.
     pub failures: Option<Failures>,
+}
+
+/// For which disturbances an interval speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reach {
+    visits: u64,
+    /// The longest period of one that recurs, in milliseconds.
+    recurs_ms: u64,
+    /// How long a state may last, on average; 0 for one visit, and few.
+    lasts_ms: u64,
 }
 
 /// The best throughput of a series: that of [`Series::headline_point`].
@@ -95,7 +113,32 @@ impl Series {
     /// The same in either measure.
     pub(crate) fn together_in(&self, measure: Measure) -> Vec<(u32, Estimate)> {
         let closed = self.points.iter().filter(|point| point.open.is_none());
-        knee::together(&closed.map(|point| point.visit(measure)).collect::<Vec<_>>())
+        let mut all = knee::together(&closed.map(|point| point.visit(measure)).collect::<Vec<_>>());
+        for (concurrency, estimate) in &mut all {
+            if let Some(enough) = self.of_enough_visits(*concurrency) {
+                *estimate = *enough.throughput(measure);
+            }
+        }
+        all
+    }
+
+    /// All visits of a concurrency together, where they are so many that their interval is of what they differ by.
+    pub(crate) fn of_enough_visits(&self, concurrency: u32) -> Option<&Point> {
+        let pooled = self.pooled.iter().find(|point| point.concurrency == concurrency)?;
+        (self.visits_of(pooled).count() as u64 >= VISITS_ENOUGH).then_some(pooled)
+    }
+
+    /// For which disturbances the interval of a row speaks, which may be of several visits.
+    fn reach(&self, row: &Point, span_ms: u64) -> Reach {
+        match self.visits_of(row).count() as u64 {
+            visits if visits >= VISITS_ENOUGH && row.open.is_none() => {
+                Reach { visits, recurs_ms: row.measured_ms / VISITS_REACH, lasts_ms: span_ms / STATE_REACH }
+            }
+            visits => {
+                let shortest_ms = self.visits_of(row).map(|visit| visit.measured_ms).min().unwrap_or(0);
+                Reach { visits: visits.max(1), recurs_ms: shortest_ms / REACH, lasts_ms: 0 }
+            }
+        }
     }
 
     /// The points by rising concurrency or rate, one for each: all visits of a concurrency together.
@@ -168,18 +211,29 @@ impl Estimate {
 impl View {
     /// Computes what the points of each series come to, from its points, knee and ceiling.
     pub fn sum_up(&mut self) {
-        let Self { series, ceilings, .. } = self;
+        let Self { series, ceilings, run, .. } = self;
+        let (is_searched, is_in_rounds) = (run.requested.search.is_some(), run.requested.rounds_ms.is_some());
         for one in series {
             let ceiling = ceiling_of(ceilings, one);
-            one.summary = summed_up(one, ceiling.as_deref());
+            one.summary = summed_up(one, is_searched, is_in_rounds, ceiling.as_deref());
         }
     }
 }
 
-fn summed_up(series: &Series, ceiling: Option<&ClientCeiling>) -> Summary {
+fn summed_up(series: &Series, is_searched: bool, is_in_rounds: bool, ceiling: Option<&ClientCeiling>) -> Summary {
+    let span_ms = series.points.iter().map(|point| point.warmup_ms + point.measured_ms).sum();
+    // A search visits what decides more often than the rest.
+    let decides = |row: &&Point| match &series.knee {
+        Some(knee) if is_searched => [knee.concurrency, knee.best_concurrency].contains(&row.concurrency),
+        _ => true,
+    };
+    let rows = series.at_each().into_iter().filter(decides);
+    let reaches: Vec<Reach> = rows.map(|row| series.reach(row, span_ms)).collect();
     Summary {
         best: best(series, ceiling),
-        reach_ms: series.points.iter().map(Point::reach_ms).min().unwrap_or(0),
+        reach_ms: reaches.iter().map(|reach| reach.recurs_ms).min().unwrap_or(0),
+        lasts_ms: reaches.iter().map(|reach| reach.lasts_ms).min().unwrap_or(0),
+        quick_look: (is_searched || is_in_rounds) && reaches.iter().any(|reach| reach.visits < VISITS_ENOUGH),
         warmup_ms_max: series.points.iter().map(|point| point.warmup_ms).max().unwrap_or(0),
         failures: series.points.iter().filter_map(failures).max_by(|a, b| a.share.total_cmp(&b.share)),
     }

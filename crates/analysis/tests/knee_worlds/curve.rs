@@ -2,9 +2,8 @@
 
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::knee::{self, KneeProbe, KneeVisit};
-use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
 use linerate_analysis::usl;
-use linerate_record::run::{Interval, IntervalRow, Op};
+use linerate_analysis::warm_up::usual_ms;
 
 use super::chance::Chance;
 
@@ -123,20 +122,14 @@ impl World {
         curve.iter().position(|&x| x >= knee::SHARE * best).expect("the best itself")
     }
 
-    /// Measures a point as asked, with the warm-up, the stop rule and the estimate of a real one.
+    /// Measures a point as asked, with the warm-up and the estimate of a real one.
     pub(crate) fn measure(&mut self, ask: KneeProbe) -> KneeVisit {
         let steady = self.scale * self.curve.at(ask.concurrency) * (1.0 + self.drift * self.chance.normal());
         let mut noise = self.chance.normal();
-        let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
-        let (mut watch, mut values) = (PrecisionWatch::new(rule), Vec::new());
-        for number in 0..ask.at_most_ms / INTERVAL_MS {
-            let rate = self.interval(steady, (number * INTERVAL_MS) as f64, &mut noise);
-            values.push(rate);
-            if watch.push(&recorded(number * INTERVAL_MS, rate)) {
-                break;
-            }
-        }
-        let throughput = mean_with_interval(&values[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
+        let at = |number: u64| self.interval(steady, (number * INTERVAL_MS) as f64, &mut noise);
+        let values: Vec<f64> = (0..ask.at_most_ms / INTERVAL_MS).map(at).collect();
+        let cut = usual_ms(ask.at_most_ms).div_ceil(INTERVAL_MS);
+        let throughput = mean_with_interval(&values[cut as usize..]);
         let spent_ms = values.len() as u64 * INTERVAL_MS;
         let latency_ns = (f64::from(ask.concurrency) / self.curve.at(ask.concurrency) * 1e6) as u64;
         KneeVisit { concurrency: ask.concurrency, throughput, p50_ns: latency_ns, p99_ns: 3 * latency_ns, spent_ms }
@@ -154,11 +147,4 @@ impl World {
         });
         (steady * warm * mode * (1.0 + self.deviation * *noise)).max(0.0)
     }
-}
-
-/// An interval as a run folder has it.
-fn recorded(from_ms: u64, requests_per_s: f64) -> Interval {
-    let requests = (requests_per_s * INTERVAL_MS as f64 / 1e3).round() as u64;
-    let rows = vec![IntervalRow { requests, ..IntervalRow::none(0, Op::Stat) }];
-    Interval { from_ms, to_ms: from_ms + INTERVAL_MS, rows, ..Interval::default() }
 }

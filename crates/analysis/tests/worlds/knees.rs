@@ -1,12 +1,11 @@
 //! The search for the knee: curves of all kinds, seen through targets that are disturbed.
 
-use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::knee::{KneeLimits, KneeOutcome, KneeProbe, KneeSearch, KneeStep, KneeVisit, SHARE, grid};
-use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
 use linerate_worlds::{CURVES, ClosedLoop, SeededRng, WORLDS, WorldCurve, WorldTarget};
 
 use super::best::compared_with_best;
-use super::recorded::{INTERVAL_MS, interval};
+use super::means::point;
+use super::recorded::INTERVAL_MS;
 use super::table::{HeldShare, publish, tries};
 
 const HIGHEST: u32 = 256;
@@ -31,20 +30,12 @@ const EACH_FROM: u64 = 200;
 fn measured(curve: &WorldCurve, target: &WorldTarget, ask: KneeProbe, rng: &mut SeededRng) -> KneeVisit {
     let rate_per_s = 400.0 * curve.at(ask.concurrency);
     let mut seen = ClosedLoop::new(target.visit(rng), rate_per_s, ask.concurrency, INTERVAL_MS, 0.5);
-    let rule = Rule { warmup_ms: None, precision: Some(ask.precision), concurrency: ask.concurrency };
-    let (mut watch, mut rates) = (PrecisionWatch::new(rule), Vec::new());
-    for number in 0..ask.at_most_ms / INTERVAL_MS {
-        let requests = seen.next().map_or(0, |s| s.ended);
-        rates.push(requests as f64 * 1e3 / INTERVAL_MS as f64);
-        if watch.push(&interval(number, requests)) {
-            break;
-        }
-    }
-    let mut throughput = mean_with_interval(&rates[(watch.warmup_ms() / INTERVAL_MS) as usize..]);
+    let requests = std::iter::from_fn(|| Some(seen.next().map_or(0, |s| s.ended)));
+    let visit = point(ask.at_most_ms, 1.0, requests);
+    let mut throughput = visit.estimate;
     // Of what has not settled a report tells no interval, and a search is told none.
-    throughput.half_width_95 = throughput.half_width_95.filter(|_| watch.settled());
-    let spent_ms = rates.len() as u64 * INTERVAL_MS;
-    KneeVisit { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms }
+    throughput.half_width_95 = throughput.half_width_95.filter(|_| visit.settled);
+    KneeVisit { concurrency: ask.concurrency, throughput, p50_ns: 1, p99_ns: 1, spent_ms: ask.at_most_ms }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod means;
 mod rates;
 mod recorded;
 mod replay;
+mod rounds;
 mod shares;
 mod stalls;
 mod table;

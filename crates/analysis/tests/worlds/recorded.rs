@@ -3,8 +3,8 @@
 use linerate_analysis::records::Records;
 use linerate_record::histogram::{empty, encode};
 use linerate_record::run::{
-    Interval, IntervalRow, Manifest, MaybeKnown, Op, OpenInterval, PointBegin, PointEnd, PointLine, PointSpec, Purpose,
-    StopReason,
+    Interval, IntervalRow, LoadRequest, Manifest, MaybeKnown, Op, OpenInterval, PointBegin, PointEnd, PointLine,
+    PointSpec, Purpose, StopReason,
 };
 use linerate_worlds::Request;
 use serde_json::json;
@@ -76,12 +76,18 @@ pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records 
     }
 }
 
-fn manifest(duration_ms: u64) -> Manifest {
+/// What is asked of such a run.
+pub(crate) fn requested() -> LoadRequest {
     let requested = json!({
-        "points": [], "duration_ms": duration_ms, "threads": 1, "objects": 1, "bucket": "b", "prefix": "",
+        "points": [], "duration_ms": 1, "threads": 1, "objects": 1, "bucket": "b", "prefix": "",
         "payload": "signed", "unique": "tail", "verify": false, "range_bytes": null, "max_rate": null,
         "host_select": "round-robin", "noclear": false, "list_existing": false
     });
+    serde_json::from_value(requested).expect("it has every field that a request must have")
+}
+
+fn manifest(duration_ms: u64) -> Manifest {
+    let requested = LoadRequest { duration_ms, ..requested() };
     let target = json!({
         "kind": "s3", "hosts": ["a:9000"], "server": null, "lookup": "path", "region": "r", "on_this_machine": false
     });

@@ -118,38 +118,10 @@ pub(crate) fn flags_of_file(path: &Path) -> Result<FileFlags, Failure> {
             }
         }
     }
-    match full_duration_flag(&file, &entries, &flags) {
-        Some(KeyMeaning::Flag(flag)) => flags.push(flag),
-        Some(KeyMeaning::Note(note)) => notes.push(note),
-        Some(KeyMeaning::Nothing) | None => {}
-    }
     if flags.iter().any(|flag| SECRET.contains(&flag.name.as_str())) {
         key_permissions::warn_if_readable(path);
     }
     Ok(FileFlags { flags, notes, wrong })
-}
-
-/// What is meant where nothing asks for automatic termination, which warp has only where it is asked for: points take
-/// their whole time where the file says how long that is or that there is to be no such end. Else both are linerate's.
-fn full_duration_flag(file: &File, entries: &[Entry], flags: &[Flag]) -> Option<KeyMeaning> {
-    let names = |names: &[&str]| flags.iter().any(|flag| names.contains(&flag.name.as_str()));
-    // Points of an open loop take their whole time.
-    if names(&["precision", "rate", "slo"]) {
-        return None;
-    }
-    let is_autoterm_key = |e: &&Entry| e.key.ends_with(".autoterm") || e.key.ends_with(".autoterm.enabled");
-    let autoterm = entries.iter().find(is_autoterm_key).filter(|e| !e.value.is_empty());
-    match autoterm.map(|e| e.value.as_str()) {
-        Some("false") => {}
-        Some(_) => return None,
-        None if names(&["duration"]) => {}
-        None => {
-            let why = "points end when their throughput is known to --precision 2%: warp takes its whole duration, and \
-                       so does linerate with \"duration\" in the file, or --precision none";
-            return Some(KeyMeaning::Note(format!("{}: it has no \"duration\": {why}", file.path.display())));
-        }
-    }
-    Some(KeyMeaning::Flag(Flag { name: "precision".to_owned(), value: Some("none".to_owned()) }))
 }
 
 /// Remembers a value whose key says that it is secret.
@@ -420,7 +392,7 @@ mod tests {
                     \x20   host-select: weighed\n    sndbuf: 32768\n";
         let expected = "--op=mixed --region=eu-1 --access-key=AK --host=a:9000,b-{1...2}:9000 --duration=1m \
                         --concurrent=8 --objects=1000 --obj.size=100KiB --get-distrib=45.0 --put-distrib=15 --noclear \
-                        --warmup=2s --prefix=p/ --host-select=weighed --precision=none";
+                        --warmup=2s --prefix=p/ --host-select=weighed";
         assert_eq!(words(&format!("{HEAD}{text}")).unwrap().join(" "), expected);
     }
 
@@ -475,25 +447,21 @@ mod tests {
     }
 
     #[test]
-    fn points_take_their_whole_time_as_in_warp_unless_automatic_termination_is_asked_for() {
+    fn automatic_termination_asks_for_nothing_where_it_is_off() {
         let autoterm = |enabled: &str| format!("  autoterm:\n      enabled: {enabled}\n      pct: 5\n");
         for (keys, flags, note) in [
-            (format!("  {}", autoterm("false")), "--precision=none", false),
-            (format!("    duration: 1m\n  {}", autoterm("false")), "--duration=1m --precision=none", false),
-            ("    duration: 1m\n".to_owned(), "--duration=1m --precision=none", false),
-            (format!("    duration: 1m\n  {}", autoterm("")), "--duration=1m --precision=none", false),
-            (format!("    duration: 1m\n  {}", autoterm("true")), "--duration=1m", false),
-            ("    duration: 1m\n    precision: 5%\n".to_owned(), "--duration=1m --precision=5%", false),
-            ("    duration: 1m\n    rate: 50/s\n".to_owned(), "--duration=1m --rate=50/s", false),
-            ("    concurrent: 8\n".to_owned(), "--concurrent=8", true),
+            (format!("    duration: 1m\n  {}", autoterm("false")), "--duration=1m", false),
+            (format!("    duration: 1m\n  {}", autoterm("")), "--duration=1m", false),
+            (format!("    duration: 1m\n  {}", autoterm("true")), "--duration=1m", true),
+            ("    duration: 1m\n    precision: 5%\n".to_owned(), "--duration=1m", true),
+            ("    concurrent: 8\n".to_owned(), "--concurrent=8", false),
         ] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), format!("{HEAD}  params:\n{keys}")).unwrap();
             let FileFlags { flags: found, notes, wrong } = flags_of_file(file.path()).unwrap();
             assert!(wrong.is_empty(), "{keys}");
             assert_eq!(found.iter().map(Flag::word).collect::<Vec<_>>().join(" "), flags, "{keys}");
-            let says = |note: &String| note.contains("it has no \"duration\"") && note.contains("--precision none");
-            assert_eq!(notes.iter().any(says), note, "{keys}: {notes:?}");
+            assert_eq!(notes.iter().any(|note| note.contains("no point ends early")), note, "{keys}: {notes:?}");
         }
     }
 

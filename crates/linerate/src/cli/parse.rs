@@ -157,10 +157,7 @@ fn is_overridden(command: &Command, (verb, given): (&str, &ArgMatches), name: &s
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     let excludes =
         |a: &clap::Arg, b: &clap::Arg| verb.get_arg_conflicts_with(a).iter().any(|c| c.get_id() == b.get_id());
-    // That points end when they are known is what a file's `precision` may deny.
-    let is_denied = name == "precision" && is_given("autoterm");
     is_given(arg.get_id().as_str())
-        || is_denied
         || verb
             .get_arguments()
             .any(|other| is_given(other.get_id().as_str()) && (excludes(arg, other) || excludes(other, arg)))
@@ -294,12 +291,11 @@ mod tests {
         .unwrap();
         let path = file.path().display().to_string();
         for (alongside, expected) in [
-            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
-            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m --precision=none"),
-            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1 --precision=none"),
+            ("", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
+            ("--concurrent 4 --mix get=1", "--op=mixed --host=a:1 --duration=1m"),
+            ("--op get --target null --duration 1s", "--concurrent=8 --get-distrib=1 --put-distrib=1"),
             ("--autoterm", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
-            ("--precision 5%", "--op=mixed --host=a:1 --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
-            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1 --precision=none"),
+            ("--alias x", "--op=mixed --concurrent=8 --duration=1m --get-distrib=1 --put-distrib=1"),
         ] {
             let given = format!("linerate bench --config {path} {alongside}");
             let given: Vec<OsString> = given.split_whitespace().map(OsString::from).collect();

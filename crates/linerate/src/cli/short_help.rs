@@ -35,7 +35,7 @@ const MAIN_FLAGS: &[(&str, &[&str])] = &[
             "concurrent",
             "rate",
             "slo",
-            "duration",
+            "time",
             "fleet",
             "fail-if",
             "dry-run",

@@ -28,7 +28,7 @@ pub(super) const SIZE_FLAGS: [&str; 3] = ["obj.size", "part.size", "range-size"]
 
 const NO_SOCKET_SIZES: &str = "the kernel sizes the buffers of sockets: leave it out";
 const NO_METADATA: &str = "linerate writes objects without metadata, tags and storage class: leave it out";
-const DURATION: &str = "a point ends when it is known to --precision 2%, at the latest after --duration";
+const DURATION: &str = "no point ends early: each takes its --duration, or a series its --time";
 const CLIENTS: &str = "linerate bench --fleet FILE drives the load from the machines with role client in a fleet file";
 const NO_STS: &str = "give the credentials of the exchange: --access-key, --secret-key and --session-token";
 const REPORT: &str = "linerate report makes the report from the run folder: linerate report RUN --format text, json, \
@@ -80,6 +80,7 @@ const WARP_FLAGS: &[WarpFlag] = &[
     warp_flag("benchdata", "", "give --output DIR, the run folder"),
     warp_flag("serverprof", "", NO_PROFILES),
     warp_flag("autoterm", "", DURATION),
+    warp_flag("precision", "", DURATION),
     warp_flag("autoterm.dur", "", DURATION),
     warp_flag("autoterm.pct", "", DURATION),
     warp_flag("syncstart", "", "start linerate at that time, such as with at(1)"),
@@ -188,7 +189,7 @@ const HARMLESS_FLAGS: [&str; 18] = [
 impl WarpFlag {
     /// Whether a run measures the same without it.
     pub(crate) fn is_harmless(&self) -> bool {
-        let is_of_others = ["analyze.", "autoterm"].iter().any(|section| self.name.starts_with(section));
+        let is_of_others = ["analyze.", "autoterm", "precision"].iter().any(|section| self.name.starts_with(section));
         // What the analysis is to leave out of its figures is another figure.
         is_of_others && self.name != "analyze.skip" || HARMLESS_FLAGS.contains(&self.name)
     }

@@ -165,7 +165,7 @@ fn manifest(id: String, layout: &ImportLayout, warp_flags: &WarpFlags, spec: &Po
         search: None,
         rate_search: None,
         slo: None,
-        precision: None,
+        rounds_ms: None,
         part_bytes: None,
         part_concurrent: None,
         write: None,

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use linerate_analysis::knee::KneeProbe;
-use linerate_analysis::series_search::{LevelTime, points_max};
+use linerate_analysis::series_search::{LevelTime, visits_max};
 use linerate_analysis::slo::RateProbe;
-use linerate_analysis::stopping_rule::Rule;
-use linerate_analysis::{open_loop, steady};
+use linerate_analysis::{open_loop, steady, warm_up};
 use linerate_record::load::{Levels, Load};
 use linerate_record::run::INTERVALS_BYTES_MAX;
 
@@ -26,8 +25,8 @@ pub(crate) struct Timing {
     pub(crate) warmup_ms: Option<u64>,
     /// Most intervals, those of the warm-up included.
     pub(crate) all: u64,
-    /// Share of the mean at which a point ends.
-    pub(crate) precision: Option<f64>,
+    /// What all visits of a series may take, where that is said.
+    pub(crate) series_ms: Option<u64>,
     /// Largest size of `intervals.jsonl` in a run of so many points.
     pub(crate) bytes_max: u64,
 }
@@ -38,38 +37,28 @@ impl Timing {
         self.interval_ms * self.all
     }
 
-    /// Longest time of all points of a series in milliseconds.
+    /// About how long all points of a series take in milliseconds, and the longest of a search.
     pub(crate) fn series_ms(&self, levels: &Levels) -> u64 {
-        self.point_ms() * points_max(levels) as u64
+        let points_ms = self.point_ms() * visits_max(levels, self.series_ms, self.point_ms()) as u64;
+        if levels.given().is_some() { points_ms } else { self.series_ms.unwrap_or(points_ms) }
+    }
+
+    /// Up to when a visit warms up, as far as that is known while it lasts.
+    pub(crate) fn warmup_so_far_ms(&self) -> u64 {
+        self.warmup_ms.unwrap_or_else(|| warm_up::usual_ms(self.point_ms()))
     }
 
     /// The same for a point of a series, which may be shorter.
     pub(crate) fn for_level(self, time: LevelTime) -> Self {
-        match time {
-            LevelTime::Whole => self,
-            LevelTime::Knee(probe) => self.for_knee_search(&probe),
-            LevelTime::Rate(RateProbe { at_most_ms, .. }) => self.for_rate_search(at_most_ms),
-        }
-    }
-
-    /// The same for a point of a search, which has limits of its own. Where no precision was asked for, none is.
-    fn for_knee_search(mut self, ask: &KneeProbe) -> Self {
         let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
-        self.all = (ask.at_most_ms / self.interval_ms).clamp(given + 1, self.all);
-        self.precision = self.precision.map(|requested| requested.max(ask.precision));
-        self
-    }
-
-    /// The same for a point of a search for a rate, of what is left of the time of all.
-    fn for_rate_search(mut self, at_most_ms: u64) -> Self {
-        let given = self.warmup_ms.unwrap_or(0) / self.interval_ms;
-        self.all = (at_most_ms / self.interval_ms).clamp(given + 1, self.all);
-        self
-    }
-
-    /// When a point of this concurrency ends.
-    pub(crate) const fn rule(&self, concurrency: u32) -> Rule {
-        Rule { warmup_ms: self.warmup_ms, precision: self.precision, concurrency }
+        let all = match time {
+            // Where requests take long, a visit does too.
+            LevelTime::Visit(ms) => ms.div_ceil(self.interval_ms).max(given + 1),
+            LevelTime::Knee(KneeProbe { at_most_ms, .. }) | LevelTime::Rate(RateProbe { at_most_ms, .. }) => {
+                (at_most_ms / self.interval_ms).clamp(given + 1, self.all)
+            }
+        };
+        Timing { all, ..self }
     }
 
     /// For points of deletes: what a warm-up deleted could not be deleted again.
@@ -82,9 +71,9 @@ impl Timing {
 
 /// As many intervals as statistics need; fewer and longer ones where the run folder would grow too large.
 pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
-    let (points, is_open) = (load.series() * points_max(&load.levels), load.levels.is_open());
+    let is_open = load.levels.is_open();
     let duration = Duration::from_nanos(load.time.duration_ns);
-    let duration_ms = load.time.duration_ns / 1_000_000;
+    let (duration_ms, series_ms) = (load.time.duration_ns / 1_000_000, load.time.series_ns.map(|ns| ns / 1_000_000));
     let warmup_ms = match load.time.warmup_ns.0 {
         None if is_open => Some(open_loop::warmup_ms(duration_ms)),
         None => None,
@@ -92,8 +81,12 @@ pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
     };
     if duration_ms < 100 {
         let shown = duration_text(duration);
-        return Err(Failure::usage(format!("--duration {shown:?} is too short: give 100ms or more")));
+        return Err(Failure::usage(match series_ms {
+            None => format!("--duration {shown:?} is too short: give 100ms or more"),
+            Some(_) => format!("visits of {shown} are too short: give 100ms or more for each, by a longer --time"),
+        }));
     }
+    let points = load.series() * visits_max(&load.levels, series_ms, duration_ms);
     let histograms = if is_open { 2 } else { 1 };
     let rows = (hosts * load.ops_max() * points) as u64 * histograms;
     let lines_max = (INTERVALS_BYTES_MAX / (rows * ROW_BYTES).max(1)).max(4);
@@ -105,8 +98,7 @@ pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
         interval_ms,
         warmup_ms: warmup.map(|w| w * interval_ms),
         all,
-        // Throughput is the schedule's: what is to be known well are latencies, which need the time.
-        precision: load.time.precision.0.filter(|_| !is_open),
+        series_ms,
         bytes_max: all * rows * ROW_BYTES_MAX,
     })
 }
@@ -124,27 +116,23 @@ pub(crate) fn timeout_error(timeout: Duration) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_analysis::stopping_rule::FLOOR_MS;
-
     use super::*;
     use crate::commands::bench::resolve::tests::load;
 
     #[test]
-    fn a_point_of_a_search_is_no_longer_than_any_and_no_more_precise_than_asked() {
-        let whole = Timing { interval_ms: 50, warmup_ms: None, all: 200, precision: Some(0.01), bytes_max: 0 };
-        assert_eq!(whole.for_level(LevelTime::Whole), whole);
-        let probe = |precision, at_most_ms| LevelTime::Knee(KneeProbe { concurrency: 4, precision, at_most_ms });
-        let short = whole.for_level(probe(0.05, 2_000));
-        assert_eq!((short.all, short.precision), (40, Some(0.05)));
-        let long = whole.for_level(probe(0.001, 60_000));
-        assert_eq!((long.all, long.precision), (200, Some(0.01)));
-        let fixed = Timing { precision: None, ..whole };
-        assert_eq!(fixed.for_level(probe(0.05, 2_000)).precision, None);
-        // At a rate at which thousands of requests fall due in a second, too: what stops now and then, time tells.
-        for (at_most_ms, all) in [(60_000, 200), (6_000, 120)] {
+    fn a_point_of_a_search_is_no_longer_than_any_and_a_visit_may_be() {
+        let whole = Timing { interval_ms: 50, warmup_ms: None, all: 200, series_ms: None, bytes_max: 0 };
+        assert_eq!(whole.for_level(LevelTime::Visit(10_000)), whole);
+        assert_eq!(whole.for_level(LevelTime::Visit(41_020)).all, 821);
+        for (at_most_ms, all) in [(2_000, 40), (6_000, 120), (60_000, 200), (0, 1)] {
+            assert_eq!(whole.for_level(LevelTime::Knee(KneeProbe { concurrency: 4, at_most_ms })).all, all);
+            // At a rate at which thousands of requests fall due in a second, too: what stops now and then, time tells.
             let rate = RateProbe { rate_per_s: 50_000.0, at_most_ms };
             assert_eq!(whole.for_level(LevelTime::Rate(rate)).all, all);
         }
+        let given = Timing { warmup_ms: Some(500), ..whole };
+        assert_eq!((given.for_level(LevelTime::Visit(100)).all, given.warmup_so_far_ms()), (11, 500));
+        assert_eq!(whole.warmup_so_far_ms(), 1_000);
     }
 
     /// The timing of GETs, at so many sizes.
@@ -171,20 +159,25 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_precision_may_end_has_three_times_the_shortest_time_for_it() {
-        for (flags, ms) in [
-            ("--concurrent 8", 30_000),
-            ("--concurrent 1..8 --precision 5%", 30_000),
-            ("--concurrent 8 --precision none", 10_000),
-            ("", 10_000),
-            ("--rate 100/s", 11_000),
-            ("--concurrent 8 --duration 2s", 2_000),
+    fn a_series_takes_the_time_that_is_said_for_it_and_its_visits_their_share() {
+        for (flags, visit_ms, series_ms) in [
+            ("--concurrent 8", 10_000, 120_000),
+            ("--concurrent 1,4,16", 10_000, 120_000),
+            ("--concurrent 1..8 --time 12m", 10_000, 720_000),
+            ("--concurrent 1,2,4 --time 15s", 5_000, 15_000),
+            ("--concurrent 8 --duration 2s", 2_000, 2_000),
+            ("--concurrent 1,4 --duration 2s --time 1m", 2_000, 60_000),
+            ("", 10_000, 120_000),
+            ("--time 12m", 30_000, 720_000),
+            ("--time 15s", 1_250, 15_000),
+            ("--duration 2s", 2_000, 24_000),
+            ("--rate 100/s", 11_000, 11_000),
+            ("--rate 100/s,200/s --time 1m", 31_050, 62_100),
         ] {
             let timing = timed(flags, 1, 1);
-            assert_eq!(timing.point_ms(), ms, "{flags:?}");
+            let levels = load(&format!("--op get {flags}")).levels;
+            assert_eq!((timing.point_ms(), timing.series_ms(&levels)), (visit_ms, series_ms), "{flags:?}");
         }
-        // Whatever it is, precision can end a point before its time where that is the default.
-        assert!(timed("--concurrent 8", 1, 1).point_ms() > FLOOR_MS);
     }
 
     #[test]

@@ -209,7 +209,7 @@ fn bench(cluster: &Cluster, folder: &Path) -> Result<View, Failed> {
     let port = client.nodes[0].port();
     let flags = format!(
         "--fleet {} --host 10.231.80.{{11...{}}}:{port} --bucket load --op get,put --obj.size 4MiB --objects 30 \
-         --concurrent {IN_FLIGHT} --warmup 4s --duration 20s --precision none --retries 3 --timeout 60s \
+         --concurrent {IN_FLIGHT} --warmup 4s --duration 20s --retries 3 --timeout 60s \
          --no-ceiling --yes-load --quiet",
         cluster.path("load/fleet.yaml"),
         10 + NODES

@@ -137,7 +137,7 @@ pub(super) fn ends() -> Result<(), Failed> {
     place.node_with("far", &format!("ssh://root@{FAR}:{port}"), "");
     let folder = place.path("run");
     let flags = format!(
-        "--op put --obj.size 4KiB --concurrent 2 --duration {}s --warmup 0s --precision none --threads 1 --no-ceiling \
+        "--op put --obj.size 4KiB --concurrent 2 --duration {}s --warmup 0s --threads 1 --no-ceiling \
          --noclear --yes-load",
         POINT.as_secs()
     );

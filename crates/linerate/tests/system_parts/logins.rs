@@ -134,7 +134,7 @@ pub(super) fn reached_or_reported() -> Result<(), Failed> {
 fn ends_with_its_coordinator(place: &Place, port: u16) -> Result<(), Failed> {
     let (target, fleet, folder) = (Served::null(), place.path("one.yaml"), place.path("run"));
     fs::write(&fleet, format!("nodes:\n  - {{name: a, role: client, reach: 'ssh://admin@127.0.0.1:{port}'}}\n"))?;
-    let flags = "--op get --obj.size 4KiB --concurrent 1 --duration 60s --warmup 0s --precision none --objects 4 \
+    let flags = "--op get --obj.size 4KiB --concurrent 1 --duration 60s --warmup 0s --objects 4 \
                  --threads 1 --no-ceiling --yes-load --become";
     let mut bench = linerate();
     bench.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);

@@ -60,7 +60,7 @@ fn fleet(folder: &Path) -> Result<String, Failed> {
 /// A run from the clients that must end well.
 fn run(cluster: &Cluster, folder: &Path, fleet: &str, flags: &str) -> Result<View, Failed> {
     let hosts = cluster.hosts();
-    let flags = format!("--host {hosts} --fleet {fleet} --yes-load --no-ceiling --precision none {flags}");
+    let flags = format!("--host {hosts} --fleet {fleet} --yes-load --no-ceiling {flags}");
     let output = cluster.bench_of(folder, &flags)?;
     if output.status.success() { Ok(view(folder)) } else { Err(format!("{flags}: {}", shown(&output)).into()) }
 }

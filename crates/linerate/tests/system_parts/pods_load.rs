@@ -28,7 +28,7 @@ const CALLS_BYTES: u64 = 64 << 10;
 const LISTED_BYTES: u64 = 512;
 
 /// What all runs have in common: figures need not be precise.
-const LOAD: &str = "--obj.size 64KiB --objects 40 --concurrent 2 --warmup 500ms --precision none --no-ceiling \
+const LOAD: &str = "--obj.size 64KiB --objects 40 --concurrent 2 --warmup 500ms --no-ceiling \
                     --yes-load --quiet";
 
 /// How long the API server is down, in seconds, beside the time that it takes to begin.

@@ -27,9 +27,9 @@ const SEED: &str = "--op get --obj.size 4MiB --objects 240 --noclear --concurren
 /// How often objects are written until none was refused or lost.
 const SEEDS_MAX: u32 = 3;
 
-const READ: &str = "--op get --obj.size 4MiB --list-existing --precision none";
+const READ: &str = "--op get --obj.size 4MiB --list-existing";
 
-const WRITE: &str = "--op put --obj.size 4MiB --precision none";
+const WRITE: &str = "--op put --obj.size 4MiB";
 
 /// What all figures of nodes are measured with, at one node each.
 const AT_ONE_NODE: u32 = 8;

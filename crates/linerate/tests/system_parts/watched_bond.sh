@@ -57,7 +57,7 @@ for policy in layer2 layer3+4; do
         sleep 1
     done
     ip netns exec client linerate bench --host 10.231.79.1:3900 --bucket bucket --op get --obj.size 256KiB --objects 4 \
-        --concurrent 12 --precision none --warmup 0s --duration 45s --yes-load --no-ceiling -o /tmp/run \
+        --concurrent 12 --warmup 0s --duration 45s --yes-load --no-ceiling -o /tmp/run \
         > /tmp/bench 2>&1 &
     load=$!
     sleep 12

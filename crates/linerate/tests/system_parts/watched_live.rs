@@ -214,7 +214,7 @@ impl Lab<'_> {
             _ => "--op put",
         };
         let flags = format!(
-            "--host {hosts} {what} --obj.size 4MiB --precision none --warmup 1s --concurrent {} --duration {LOAD_S}s",
+            "--host {hosts} {what} --obj.size 4MiB --warmup 1s --concurrent {} --duration {LOAD_S}s",
             case.in_flight
         );
         self.cluster.bench(&self.folder.join(name), &flags).map(drop)
@@ -260,7 +260,7 @@ impl Lab<'_> {
         let mut load = linerate();
         let flags = format!(
             "bench --host 10.231.78.3:9999 --bucket other --op get --obj.size 1MiB --objects 4 --concurrent 8 \
-             --precision none --warmup 0s --duration {}s --yes-load --no-ceiling --max-rate 12MB/s -o",
+             --warmup 0s --duration {}s --yes-load --no-ceiling --max-rate 12MB/s -o",
             LOAD_S + 4
         );
         load.args(flags.split(' ')).arg(self.folder.join(format!("other-{}", std::process::id())));

@@ -144,6 +144,7 @@ patch! {
     {}
     {
         duration_ns: u64,
+        series_ns: Option<u64>,
         warmup_ns: WarmUp,
         precision: Precision,
     }

@@ -73,9 +73,10 @@ fn loads() -> impl Strategy<Value = Load> {
             range_bytes,
             verify,
         });
-    let time = (any::<u64>(), option::of(any::<u64>()), option::of(0.0001..0.5)).prop_map(
-        |(duration_ns, warmup, precision)| Time {
+    let time = (any::<u64>(), option::of(any::<u64>()), option::of(any::<u64>()), option::of(0.0001..0.5)).prop_map(
+        |(duration_ns, series_ns, warmup, precision)| Time {
             duration_ns,
+            series_ns,
             warmup_ns: WarmUp(warmup),
             precision: Precision(precision),
         },

@@ -1,4 +1,4 @@
-//! How long points run, and how precisely they are to be known.
+//! How long series and their points run.
 
 use std::str::FromStr;
 
@@ -7,22 +7,25 @@ use serde::{Deserialize, Serialize};
 use super::InvalidLoad;
 use crate::units::{parse_duration, whole_ns};
 
-/// How long a point runs.
+/// How long series and their points run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Time {
-    /// Longest time for which a point is measured, in nanoseconds; a warm-up that is found is part of it.
+    /// Longest time of one visit of a point, in nanoseconds; a warm-up that is not given is part of it.
     pub duration_ns: u64,
-    /// Time before it, in nanoseconds; absent where it is found in what was measured.
+    /// `--time`: what the visits of a series may take together, in nanoseconds, warm-ups included. Absent where each
+    /// point is visited once, for all of `duration_ns`, and where a search takes twelve times that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_ns: Option<u64>,
+    /// Time before a visit is measured, in nanoseconds; absent where it follows from all visits of a series.
     #[serde(default)]
     pub warmup_ns: WarmUp,
-    /// Half the width of the 95 % interval of its throughput at which a point ends, as a share of the mean; absent
-    /// where it takes all its time.
+    /// What somebody asked of `--precision`. It ends nothing: it is read so that a note can say that.
     #[serde(default)]
     pub precision: Precision,
 }
 
-/// `--warmup`, in nanoseconds; none where it is found.
+/// `--warmup`, in nanoseconds; none for `auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WarmUp(pub Option<u64>);
@@ -49,7 +52,7 @@ impl FromStr for Precision {
 
     fn from_str(text: &str) -> Result<Self, InvalidLoad> {
         let fail = || {
-            let fix = "write a share such as 2%, or none for the whole --duration";
+            let fix = "write a share such as 2%, or none";
             InvalidLoad(format!("invalid precision {text:?}: {fix}"))
         };
         if matches!(text, "none" | "0" | "0%") {

@@ -21,7 +21,10 @@ pub struct Resolved {
     pub objects: Option<u64>,
     /// Longest time for which a point is measured, in milliseconds: whole intervals.
     pub duration_ms: u64,
-    /// Time before it, in milliseconds: whole intervals; absent where it is found.
+    /// What all visits of a series may take, in milliseconds, where points are visited in rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds_ms: Option<u64>,
+    /// Time before it, in milliseconds: whole intervals; absent where it follows from all visits of a series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ms: Option<u64>,
     /// Limits of a search; absent without one.
@@ -68,8 +71,7 @@ impl LoadRequest {
             slo: levels.slo().cloned(),
             duration_ms: resolved.duration_ms,
             warmup_ms: resolved.warmup_ms,
-            // Throughput of an open loop is the schedule's.
-            precision: load.time.precision.0.filter(|_| !levels.is_open()),
+            rounds_ms: resolved.rounds_ms,
             threads: load.threads.unwrap_or(threads),
             objects: objects.count.or(resolved.objects).unwrap_or(0),
             bucket: endpoint.bucket.clone(),

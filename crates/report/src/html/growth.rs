@@ -12,7 +12,7 @@ const HEADS: [&str; 10] = [
     "Clients",
     "In flight|of all clients together, at the best throughput",
     "Throughput",
-    "±|half the width of the 95 % confidence interval",
+    "±|half the width of the confidence interval: of 95 %, but in a quick look",
     "Visits",
     "Per client",
     "Times the last|throughput as a multiple of that with the previous number, with its 95 % interval",

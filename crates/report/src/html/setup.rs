@@ -97,16 +97,15 @@ fn requested(requested: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, St
     facts
 }
 
-/// `at most 10 s, until ± 2 %; warm-up found`.
+/// `10 s, in rounds of 2 min; warm-up by what visits begin with`.
 fn each_point(requested: &LoadRequest) -> String {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
-    let time = match requested.precision {
-        Some(precision) => format!("at most {}, until ± {}", ms(requested.duration_ms), phrases::percent(precision)),
-        None => ms(requested.duration_ms),
-    };
+    let in_rounds =
+        requested.rounds_ms.map_or_else(String::new, |all_ms| format!(", in rounds of {} in all", ms(all_ms)));
+    let time = format!("{}{in_rounds}", ms(requested.duration_ms));
     match requested.warmup_ms {
         Some(warmup_ms) => format!("{time}; after {} of warm-up", ms(warmup_ms)),
-        None => format!("{time}; warm-up found"),
+        None => format!("{time}; warm-up by what visits begin with"),
     }
 }
 

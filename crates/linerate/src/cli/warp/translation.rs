@@ -171,11 +171,8 @@ fn warp_defaults(line: &TypedLine) -> Vec<String> {
     if !is_said(&["concurrent", "rate", "slo"]) {
         flags.push(format!("--concurrent {}", requests_in_flight(WARP_CONCURRENT, line)));
     }
-    let is_open = is_said(&["rate", "slo"]);
-    let ends_by_itself = is_open || is_said(&["autoterm", "precision"]);
-    if !is_said(&["duration"]) {
+    if !is_said(&["duration", "time"]) {
         flags.push(format!("--duration {WARP_DURATION}"));
-        flags.extend((!ends_by_itself).then(|| "--precision none".to_owned()));
     }
     let are_several = line.value("host").is_some_and(|host| host.contains(['{', ',']) || host.starts_with("file:"));
     flags.extend((are_several && !is_said(&["host-select"])).then(|| "--host-select weighed".to_owned()));
@@ -247,10 +244,6 @@ fn translated_flag(name: &str, value: &str, line: &TypedLine, bench: &Command) -
             (Vec::new(), Some(format!("--checksum {}: {sent}; left out", shown_name(value))))
         }
         "concurrent" => (vec![format!("--concurrent {}", requests_in_flight(value, line))], None),
-        // warp measures that long; linerate ends a point once it is known.
-        "duration" if line.is_warps && line.value("autoterm").is_none() && line.value("precision").is_none() => {
-            (vec![as_it_is(name), "--precision none".to_owned()], None)
-        }
         _ => match (
             RENAMED_FLAGS.iter().find(|(known, _)| *known == name),
             takes_value(bench, name),
@@ -341,7 +334,7 @@ mod tests {
     use super::*;
 
     /// What warp's get does where nothing is said.
-    const WARP_DEFAULT_FLAGS: &str = "--obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m --precision none";
+    const WARP_DEFAULT_FLAGS: &str = "--obj.size 10MiB --objects 2500 --concurrent 20 --duration 5m";
 
     /// What is written where no bucket is.
     const WARP_DEFAULT_BUCKET: &str = "--bucket warp-benchmark-bucket";
@@ -427,7 +420,7 @@ mod tests {
             )
         );
         assert!(lines.next().is_some_and(|l| l.starts_with("  --md5: bodies are protected")));
-        assert!(lines.next().is_some_and(|l| l.starts_with("  --autoterm: a point ends")));
+        assert!(lines.next().is_some_and(|l| l.starts_with("  --autoterm: no point ends")));
         assert!(lines.next().is_some_and(|l| l.starts_with("  a word that stands alone, and goes unquoted")));
         assert_eq!(lines.next(), None);
         assert_eq!(
@@ -483,20 +476,16 @@ mod tests {
             "put --obj.size 10MiB TIME",
             Some("--checksum SHA256: the one that linerate sends is CRC32C"),
         ),
-        (
-            "get --duration 2m --concurrent 8",
-            "get --duration 2m --precision none --concurrent 8 --obj.size 10MiB OBJECTS",
-            None,
-        ),
+        ("get --duration 2m --concurrent 8", "get --duration 2m --concurrent 8 --obj.size 10MiB OBJECTS", None),
         (
             "get --duration 2m --autoterm",
             "get --duration 2m --obj.size 10MiB OBJECTS --concurrent 20",
-            Some("--autoterm: a point ends"),
+            Some("--autoterm: no point ends"),
         ),
         (
             "get --autoterm",
             "get --obj.size 10MiB OBJECTS --concurrent 20 --duration 5m",
-            Some("--autoterm: a point ends"),
+            Some("--autoterm: no point ends"),
         ),
         ("bench --op get --duration 2m --full", "get --duration 2m", Some("--full: linerate keeps")),
         ("warp get -q -host h:1", "get --quiet --host h:1 --obj.size 10MiB OBJECTS TIME", None),
@@ -525,7 +514,7 @@ mod tests {
             let bucket = if is_warps { format!("{WARP_DEFAULT_BUCKET} ") } else { String::new() };
             let (op, becomes) = becomes.split_once(' ').expect("an operation and its flags");
             let becomes = becomes.replace("TIME", "--concurrent 20 LASTING").replace("OBJECTS", "--objects 2500");
-            let becomes = becomes.replace("LASTING", "--duration 5m --precision none");
+            let becomes = becomes.replace("LASTING", "--duration 5m");
             assert_eq!(lines.next(), Some(format!("  linerate bench --op {op} {bucket}{becomes}").as_str()), "{line}");
             let notes: Vec<&str> = lines.map(str::trim).collect();
             assert_eq!(notes.len(), reported.iter().len(), "{line}: {notes:?}");

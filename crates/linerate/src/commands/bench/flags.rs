@@ -104,13 +104,12 @@ pub(crate) struct WorkFlags {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) range_size: Option<Bytes>,
     /// Requests in flight over all hosts: `auto` searches for the knee, the lowest concurrency that gives 95 % of the
-    /// best throughput; or a number, a list, or a doubling sweep `1..64`, per client with --fleet. A search takes at
-    /// most twelve times --duration per operation and size.
+    /// best throughput; or a number, a list, or a doubling sweep `1..64`, per client with --fleet.
     #[arg(long, value_name = "auto|LIST", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) concurrent: String,
     /// Requests due per second over all threads and hosts, an open loop (`500/s`, or a list `100/s,200/s`),
     /// whether or not earlier ones were answered. Latencies are reported from when a request was due, and from when it
-    /// started; --concurrent is the maximum in flight [default: 1024], and points use their whole --duration. With
+    /// started; --concurrent is the maximum in flight [default: 1024]. With
     /// --fleet, the rate is that of all clients together, each of which takes an even share. Without this flag, the
     /// load is a closed loop: the next request starts as soon as one ends.
     #[arg(long, value_name = "LIST", conflicts_with = "max_rate", allow_negative_numbers = true)]
@@ -135,16 +134,23 @@ pub(crate) struct WorkFlags {
     #[arg(long = "part.concurrent", value_name = "N", default_value = "1", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) part_concurrent: u32,
-    /// Maximum duration of each point. It includes a detected warm-up, but not one given with --warmup. [default: 30s
-    /// if --concurrent is given and --precision may end a point sooner; 10s otherwise]
+    /// Time that all measurements of one operation and size take together. It is spent in rounds: each concurrency is
+    /// visited once per round, in random order, for 10 s or more. From six visits on, ± is a 95 % interval that covers
+    /// what visits differ by; fewer are a quick look. 12m gives six visits to twelve concurrencies. With --rate, the
+    /// time is split among the rates. [default: 2m; with --duration, one visit each, and twelve times --duration for a
+    /// search]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
+    pub(crate) time: Option<Duration>,
+    /// Duration of each visit, without a warm-up given with --warmup; a search for the knee divides it into three.
+    /// Without --time, each concurrency is visited once. [default: 10s, or what --time leaves for each]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Duration>,
-    /// Warm-up of each point, excluded from all figures: `auto` detects it in the measurements (MSER-5); or a time.
+    /// Warm-up of each visit, excluded from all figures: a time before --duration; or `auto`, a tenth of the visit and
+    /// at most 1 s, or longer if most visits of the operation and size begin otherwise than they go on.
     #[arg(long, value_name = "auto|TIME", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) warmup: WarmUp,
-    /// End a point once half the 95 % confidence interval of its throughput is at most this share of the mean, but not
-    /// before 10 s. `none` uses the whole --duration.
-    #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
+    /// Accepted for scripts of before: no point ends early any more. See --time.
+    #[arg(long, value_name = "SHARE", default_value = "none", allow_negative_numbers = true, hide = true)]
     pub(crate) precision: Precision,
     #[command(flatten)]
     pub(crate) autoterm: AutoTerm,
@@ -223,17 +229,17 @@ pub(crate) struct Distrib {
     pub(crate) delete_distrib: Option<f64>,
 }
 
-/// warp's automatic termination: points end when they are known anyhow, by a rule of linerate's own.
+/// warp's automatic termination, which ends nothing here.
 #[derive(Args, Debug)]
 pub(crate) struct AutoTerm {
-    /// End points once their throughput is known, which is the default: see --precision.
+    /// warp's automatic termination: a series takes its --time instead.
     #[arg(long, hide = true)]
     pub(crate) autoterm: bool,
-    /// warp's stable time. linerate's rule is --precision.
+    /// warp's stable time: a series takes its --time instead.
     #[arg(long = "autoterm.dur", value_name = "TIME", value_parser = parse_duration, hide = true)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) autoterm_dur: Option<Duration>,
-    /// warp's stable range, in percent. linerate's rule is --precision.
+    /// warp's stable range, in percent: a series takes its --time instead.
     #[arg(long = "autoterm.pct", value_name = "PERCENT", value_parser = percent, hide = true)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) autoterm_pct: Option<f64>,

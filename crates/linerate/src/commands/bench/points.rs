@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use linerate_analysis::rng::SeededRng;
 use linerate_analysis::series_search::SeriesSearch;
 use linerate_analysis::view::{Measure, Point, Series, View};
 use linerate_load::point::{PointDriver, PointOutcome, drive};
@@ -128,11 +129,11 @@ fn measure_client_ceilings_of(
             let source = Source::Set { set: 0, count: (1 << 40) - 1 };
             let plan = plan(run, &work.workload, &sizes, concurrency, CEILING_TIMING, source);
             let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
-            let rule = CEILING_TIMING.rule(concurrency);
             let drive = |point_recorder: &mut PointRecorder<'_>| -> Result<_, Failure> {
                 Ok(drive(&with, &plan, |figures| point_recorder.interval(figures))?)
             };
-            let (outcome, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, point_ending)?;
+            let (outcome, recorded) =
+                recorder.point(purpose, &spec, (&plan, CEILING_TIMING), progress, drive, point_ending)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::is_set(interrupted) {
@@ -259,16 +260,16 @@ impl SeriesDriver<'_> {
         let is_delete_only = self.workload.is_delete_only();
         let timing = if is_delete_only { self.run.prepared.timing.without_warm_up() } else { self.run.prepared.timing };
         let (levels, requested) = (&self.run.prepared.load.levels, &recorder.manifest.requested);
-        let mut course = SeriesSearch::new(levels, requested, timing.precision, timing.point_ms());
+        // A series' own: the next point is its first.
+        let rng = SeededRng::new(recorder.manifest.seed, recorder.next_point.into());
+        let mut course = SeriesSearch::new(levels, requested, timing.point_ms(), rng);
         let mut goes_on = ControlFlow::Continue(());
-        if !matches!(levels, Levels::Given(_)) {
-            let at_most = self.run.prepared.timing.series_ms(levels) as f64 * 1e6;
-            self.progress.set_task(&format!(
-                "{} {}: searching, {} at most",
-                self.workload,
-                self.size,
-                duration_ns(at_most)
-            ));
+        let time = duration_ns(self.run.prepared.timing.series_ms(levels) as f64 * 1e6);
+        let is_in_rounds = requested.rounds_ms.is_some();
+        if is_in_rounds {
+            self.progress.set_task(&format!("{} {}: in rounds, about {time}", self.workload, self.size));
+        } else if levels.given().is_none() {
+            self.progress.set_task(&format!("{} {}: searching, {time} at most", self.workload, self.size));
         }
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;
@@ -291,7 +292,7 @@ impl SeriesDriver<'_> {
                 }
                 _ => self.point(level, timing, source.clone(), &mut course, recorder, objects)?,
             };
-            if matches!(self.run.prepared.load.levels, Levels::Given(_)) {
+            if levels.given().is_some() {
                 // Points that end early leave the bar behind; a search takes what they save for more points.
                 expected_ms += timing.point_ms();
                 self.progress.reached_ms(expected_ms);
@@ -326,7 +327,7 @@ impl SeriesDriver<'_> {
         let plan = PointPlan { write_set, arrivals, cap, listed_most, ..plan };
         let (workload, size) = (self.workload.clone().into(), self.size.clone().into());
         let spec = PointSpec { workload, size, concurrency, rate_per_s, clients: None };
-        let point_to_drive = (&plan, timing.rule(concurrency));
+        let point_to_drive = (&plan, timing);
         let drive = |point_recorder: &mut PointRecorder<'_>| -> Result<_, Failure> {
             Ok(drive(self.with, &plan, |figures| point_recorder.interval(figures))?)
         };
@@ -344,7 +345,7 @@ impl SeriesDriver<'_> {
         Ok(self.finish_point(&spec, outcome.ended, view?.as_ref(), course))
     }
 
-    /// Takes how a point went, and shows its row if it is none of a search; breaks off where the run is to end with it.
+    /// Takes how a point went, and shows its row if it is visited once; breaks off where the run is to end with it.
     fn finish_point(
         &self,
         spec: &PointSpec,
@@ -354,8 +355,9 @@ impl SeriesDriver<'_> {
     ) -> ControlFlow<()> {
         let figures = view.and_then(only_point);
         course.observe(ended, figures);
-        // A search visits a level several times: its rows are those of the report, one for all visits of each.
-        if matches!(self.run.prepared.load.levels, Levels::Given(_)) {
+        // Where levels are visited several times, rows are those of the report, one for all visits of each.
+        let load = &self.run.prepared.load;
+        if matches!(load.levels, Levels::Given(_)) && load.time.series_ns.is_none() {
             let is_first = !self.has_header.replace(true);
             if is_first {
                 self.progress.finished(&header(figures));

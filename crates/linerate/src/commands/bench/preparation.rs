@@ -99,7 +99,7 @@ mod tests {
             ("--op delete", "19.5 MiB in 5000 objects beforehand, those to delete anew for each point"),
             ("--op put --obj.size 1MiB", "written: by put what the target takes in its time, at most "),
             (
-                "--op put --obj.size 1MiB --concurrent 1,2 --duration 5s --warmup 0s --precision none",
+                "--op put --obj.size 1MiB --concurrent 1,2 --duration 5s --warmup 0s",
                 "at most 10.0 GiB for each GiB/s that it takes, which is deleted again",
             ),
             ("--op get,put --obj.size 1MiB --objects 10", "10.0 MiB in 10 objects beforehand and by put what"),
@@ -120,11 +120,11 @@ mod tests {
                 "by put about 1000 MiB in 500 objects",
             ),
             (
-                "--op put --obj.size 1MiB --concurrent 1,2 --max-rate 5/s --duration 10s --precision none",
+                "--op put --obj.size 1MiB --concurrent 1,2 --max-rate 5/s --duration 10s",
                 "by put what the target takes in its time",
             ),
             (
-                "--op put --obj.size 1MiB --concurrent 1 --max-rate 5MiB/s --duration 10s --precision none",
+                "--op put --obj.size 1MiB --concurrent 1 --max-rate 5MiB/s --duration 10s",
                 "by put what the target takes in its time",
             ),
             ("--op mixed --obj.size 1MiB --rate 50/s --duration 10s", "what the target takes in its time"),
@@ -147,7 +147,7 @@ mod tests {
     fn what_is_measured_from_several_numbers_of_clients_counts_for_each() {
         for (flags, points, written) in [
             (
-                "--op get,put --obj.size 1MiB --objects 10 --concurrent 2,4 --duration 5s --warmup 0s --precision none",
+                "--op get,put --obj.size 1MiB --objects 10 --concurrent 2,4 --duration 5s --warmup 0s",
                 "12 points of get, put",
                 "10.0 MiB in 10 objects beforehand and by put what the target takes in its time, at most 30.0 GiB for",
             ),

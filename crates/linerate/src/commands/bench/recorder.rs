@@ -1,4 +1,4 @@
-//! Writes points into the run folder as they are driven, and says when they have been measured long enough.
+//! Writes points into the run folder as they are driven.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_analysis::build::build;
 use linerate_analysis::records::Records;
-use linerate_analysis::stopping_rule::{PrecisionWatch, Rule};
 use linerate_analysis::view::View;
 use linerate_load::session::{PointPlan, Source};
 use linerate_record::finding::Finding;
@@ -21,6 +20,7 @@ use linerate_wire::clock::Clock;
 use super::open_run::OpenRun;
 use crate::files::run_folder::RunFolder;
 use crate::run::metrics::MetricsServer;
+use crate::run::point_timing::Timing;
 use crate::terminal::failure::Failure;
 use crate::terminal::key_masks;
 use crate::terminal::progress::Progress;
@@ -73,7 +73,7 @@ impl Recorder {
         &mut self,
         purpose: Purpose,
         spec: &PointSpec,
-        (plan, rule): (&PointPlan, Rule),
+        (plan, timing): (&PointPlan, Timing),
         progress: &Progress,
         drive: impl FnOnce(&mut PointRecorder<'_>) -> Result<T, Failure>,
         ending: impl FnOnce(&T) -> PointEnding,
@@ -92,15 +92,16 @@ impl Recorder {
         let metrics = self.metrics.clone();
         metrics.iter().for_each(|m| m.begin(purpose, spec));
         let from = self.folder.intervals.bytes();
-        let (label, watch) = (spec.to_string(), PrecisionWatch::new(rule));
+        let (label, warmup_ms) = (spec.to_string(), timing.warmup_so_far_ms());
+        let written = Ok(());
         let mut tape =
-            PointRecorder { recorder: self, purpose, point, at_ms, label, progress, metrics, watch, written: Ok(()) };
+            PointRecorder { recorder: self, purpose, point, at_ms, label, progress, metrics, warmup_ms, written };
         let outcome = drive(&mut tape)?;
-        let (warmup_ms, written) = (tape.watch.warmup_ms(), tape.written);
+        let written = tape.written;
         self.metrics.iter().for_each(|m| m.end(purpose));
         let at_ms = self.clock.now_ns() / 1_000_000;
         let PointEnding { ended, connections, alongside, in_flight, lost } = ending(&outcome);
-        let (warmup_ms, alongside) = (Some(warmup_ms), Some(alongside));
+        let (warmup_ms, alongside) = (timing.warmup_ms, Some(alongside));
         let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms, alongside, in_flight, lost });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
         // Read back, not kept: a point may last for hours, and memory should not grow with it.
@@ -123,7 +124,7 @@ impl Recorder {
 
     /// Records that a series is at its end, where that was not known beforehand.
     pub(super) fn record_series(&mut self, run: &OpenRun<'_>, series: SeriesSpec) -> Result<(), Failure> {
-        if run.prepared.load.levels.given().is_some() {
+        if run.prepared.load.levels.given().is_some() && self.manifest.requested.rounds_ms.is_none() {
             return Ok(());
         }
         let at_ms = self.clock.now_ns() / 1_000_000;
@@ -140,7 +141,8 @@ pub(super) struct PointRecorder<'r> {
     label: String,
     progress: &'r Progress,
     metrics: Option<Arc<MetricsServer>>,
-    watch: PrecisionWatch,
+    /// Up to when it warms up, as far as is known so far.
+    warmup_ms: u64,
     written: Result<(), Failure>,
 }
 
@@ -149,16 +151,14 @@ impl PointRecorder<'_> {
     pub(super) fn interval(&mut self, figures: Interval<Latencies>) -> ControlFlow<StopReason> {
         self.show(&figures);
         let interval = folder_interval(self.point, figures.encoded());
-        let known = self.watch.push(&interval);
         self.write(&interval);
-        self.verdict(known)
+        self.verdict()
     }
 
     /// Takes the counts of clients, added up, which are not recorded.
     pub(super) fn counts(&mut self, figures: Interval<Latencies>) -> ControlFlow<StopReason> {
         self.show(&figures);
-        let known = self.watch.push(&figures.encoded());
-        self.verdict(known)
+        self.verdict()
     }
 
     /// Takes an interval of a client.
@@ -170,8 +170,7 @@ impl PointRecorder<'_> {
 
     fn show(&mut self, figures: &Interval<Latencies>) {
         self.progress.interval(&self.label, figures);
-        // As far as is known so far.
-        let warms_up = figures.from_ms.saturating_sub(self.at_ms) < self.watch.warmup_ms();
+        let warms_up = figures.from_ms.saturating_sub(self.at_ms) < self.warmup_ms;
         self.metrics.iter().for_each(|m| m.interval(self.purpose, figures, warms_up));
     }
 
@@ -181,7 +180,7 @@ impl PointRecorder<'_> {
         }
     }
 
-    fn verdict(&self, known: bool) -> ControlFlow<StopReason> {
+    fn verdict(&self) -> ControlFlow<StopReason> {
         if self.written.is_err() {
             // Load that nobody can read of any more is for nothing.
             return ControlFlow::Break(StopReason::Interrupted);
@@ -189,7 +188,7 @@ impl PointRecorder<'_> {
         if self.recorder.is_halted.load(Ordering::Relaxed) {
             return ControlFlow::Break(StopReason::Canary);
         }
-        if known { ControlFlow::Break(StopReason::Precise) } else { ControlFlow::Continue(()) }
+        ControlFlow::Continue(())
     }
 }
 

@@ -12,7 +12,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clap::{Args as _, Command};
-use linerate_analysis::stopping_rule::FLOOR_MS;
+use linerate_analysis::series_search::{KNEE_POINTS_MAX, RATE_POINTS_MAX, rounds};
 use linerate_load::hosts::{HostsError, NamedHosts};
 use linerate_record::load::{
     BodyOptions, CanaryRules, Endpoint, Levels, Load, Objects, OwnTarget, Server, StopConditions, Time, TlsTrust,
@@ -26,8 +26,14 @@ use crate::credentials::endpoint::flags::TargetChoice;
 use crate::credentials::{endpoint, keys};
 use crate::terminal::failure::Failure;
 
-/// How many of the shortest times that `--precision` knows a point may take, unless it is said.
-const PRECISION_FLOOR_FACTOR: u64 = 3;
+/// What the visits of a series take together unless it is said, in milliseconds: a quick look.
+const SERIES_MS: u64 = 120_000;
+
+/// How long a point of a search or of an open loop takes unless it is said, in milliseconds.
+const POINT_MS: u64 = 10_000;
+
+/// How long a point of a search for the knee takes at the most, in milliseconds, unless it is said: three visits of 10 s.
+const KNEE_POINT_MS_MAX: u64 = 30_000;
 
 /// Largest description on standard input: thousands of levels and sizes.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
@@ -92,10 +98,7 @@ pub(crate) fn check(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure> 
     let (wrong, mut notes) = check::check_names(&load);
     wrong.into_iter().for_each(&mut add);
     notes.extend(work::repeated_values(&flags.work));
-    match check::check_autoterm(flags, &load) {
-        Ok(reported) => notes.extend(reported),
-        Err(why) => add(Failure::usage(why)),
-    }
+    notes.extend(check::early_ends(flags, &load));
     check::check_load(&load).into_iter().for_each(|why| add(Failure::usage(why)));
     if is_whole {
         check::check_work(&load).into_iter().for_each(&mut add);
@@ -236,15 +239,28 @@ fn set_target(endpoint: &mut Endpoint, target: &TargetChoice, named: Option<&Nam
     };
 }
 
-/// How long points run. No point ends sooner than at the floor of `--precision`, so that one that may end sooner has
-/// three of those. A search visits what decides several times instead, and the points of an open loop take all of
-/// their time.
+/// How long series and their visits run. Who says how long a visit takes, and not how long all of them, gets one of
+/// each level, and a search as many as it needs.
 fn point_times(flags: &WorkFlags, levels: &Levels) -> Time {
-    let may_end_sooner = flags.precision.0.is_some() && work::has_fixed_levels(levels);
-    let longest_ms = if may_end_sooner { PRECISION_FLOOR_FACTOR * FLOOR_MS } else { FLOOR_MS };
-    let given = flags.duration.map(whole_ns);
-    let duration_ns = given.unwrap_or(longest_ms * 1_000_000);
-    Time { duration_ns, warmup_ns: flags.warmup, precision: flags.precision }
+    let [time_ms, duration_ms] = [flags.time, flags.duration].map(|time| time.map(|time| whole_ns(time) / 1_000_000));
+    let (series_ms, visit_ms) = match levels {
+        Levels::Given(all) => {
+            let series_ms = time_ms.or(duration_ms.is_none().then_some(SERIES_MS));
+            (series_ms, rounds::visit_ms(series_ms.unwrap_or(SERIES_MS), all.len()))
+        }
+        Levels::Searched { .. } => {
+            let share_ms = |ms: u64| (ms / KNEE_POINTS_MAX as u64).min(KNEE_POINT_MS_MAX);
+            (time_ms, time_ms.map_or(POINT_MS, share_ms))
+        }
+        Levels::Rates { per_s, .. } => (None, time_ms.map_or(POINT_MS, |ms| ms / per_s.len().max(1) as u64)),
+        Levels::RateSearch { .. } => (time_ms, time_ms.map_or(POINT_MS, |ms| ms / RATE_POINTS_MAX as u64)),
+    };
+    Time {
+        duration_ns: flags.duration.map_or(visit_ms * 1_000_000, whole_ns),
+        series_ns: series_ms.map(|ms| ms * 1_000_000),
+        warmup_ns: flags.warmup,
+        precision: flags.precision,
+    }
 }
 
 fn stop_rules(flags: &WorkFlags) -> StopConditions {

@@ -22,6 +22,7 @@ pub(super) fn resolved(load: &Load, timing: &Timing, prefix: &str, sources: &[Ip
         sources: sources.iter().copied().map(MaybeKnown::Known).collect(),
         objects: load.objects.count.is_none().then(first_size_bytes),
         duration_ms: timing.point_ms() - timing.warmup_ms.unwrap_or(0),
+        rounds_ms: timing.series_ms.filter(|_| matches!(load.levels, Levels::Given(_))),
         warmup_ms: timing.warmup_ms,
         search: knee_search_limits(&load.levels, timing.series_ms(&load.levels)),
         clients: Vec::new(),
@@ -115,18 +116,13 @@ mod tests {
     fn expected_request(otherwise: Value) -> Value {
         let mut requested = json!({
             "points": [{ "workload": "put", "size": "4KiB", "concurrency": 4 }], "duration_ms": 1_000,
-            "precision": 0.02, "threads": 7, "objects": 1_000, "bucket": "linerate-bench",
+            "threads": 7, "objects": 1_000, "bucket": "linerate-bench",
             "prefix": "a/linerate-run-00000000/", "payload": "signed", "unique": "tail", "verify": false,
             "range_bytes": null, "max_rate": null, "retries": 0, "host_select": "round-robin", "noclear": false,
             "list_existing": false,
         });
         let Value::Object(otherwise) = otherwise else { unreachable!("the difference is an object") };
-        for (name, value) in otherwise {
-            match value.as_str() {
-                Some("absent") => drop(requested.as_object_mut().unwrap().remove(&name)),
-                _ => requested[name] = value,
-            }
-        }
+        otherwise.into_iter().for_each(|(name, value)| requested[name] = value);
         requested
     }
 
@@ -149,11 +145,15 @@ mod tests {
             json!({ "points": [], "duration_ms": 10_000, "search": search })
         };
         vec![
+            (
+                "--op put --obj.size 4KiB --concurrent 4 --time 3m",
+                json!({ "duration_ms": 10_000, "rounds_ms": 180_000 }),
+            ),
             ("--op put", knee(256, json!([spec("put", "64KiB"), spec("put", "4MiB")]))),
             (
                 "--op get,put --obj.size 4KiB,random:1KiB-2MiB --concurrent 1,2 --duration 1s --warmup 130ms \
-                 --precision none --threads 3 --objects 8",
-                json!({ "points": grid, "warmup_ms": 150, "precision": "absent", "threads": 3, "objects": 8 }),
+                 --threads 3 --objects 8",
+                json!({ "points": grid, "warmup_ms": 150, "threads": 3, "objects": 8 }),
             ),
             (
                 "--op mixed --mix get=3,put=1 --obj.size 4KiB --concurrent auto --max-concurrent 16 --duration 10s",
@@ -163,7 +163,7 @@ mod tests {
                 "--op get --obj.size 1MiB --rate 100/s,200/s --concurrent 64 --duration 2s --slo p99=50ms",
                 json!({
                     "points": [due(100.0), due(200.0)], "slo": [{ "percentile": 99.0, "bound_ns": 50_000_000 }],
-                    "duration_ms": 2_000, "warmup_ms": 400, "precision": "absent", "objects": 512,
+                    "duration_ms": 2_000, "warmup_ms": 400, "objects": 512,
                     "arrivals": "constant",
                 }),
             ),
@@ -176,7 +176,7 @@ mod tests {
                         "series_ms": 43_200,
                         "series": [spec("get", "4KiB")],
                     },
-                    "warmup_ms": 400, "precision": "absent", "objects": 8, "max_rate": "5/s", "arrivals": "poisson",
+                    "warmup_ms": 400, "objects": 8, "max_rate": "5/s", "arrivals": "poisson",
                 }),
             ),
         ]

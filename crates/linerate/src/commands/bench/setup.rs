@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_analysis::series_search::points_max;
+use linerate_analysis::series_search::visits_max;
 use linerate_host::fingerprint::neighbours::LocalTarget;
 use linerate_host::{Root, serving};
 use linerate_load::hosts::Host;
@@ -38,7 +38,7 @@ use crate::terminal::failure::{Failure, code};
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING_TIMING: Timing =
-    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
+    Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, series_ms: None, bytes_max: 0 };
 
 /// What a run has besides its load: whose keys, whether there is consent, and what is shown of it and kept.
 pub(crate) struct RunContext<'a> {
@@ -106,7 +106,7 @@ impl<'a> PreparedRun<'a> {
         };
         let timing = point_timing::timing(&load, session.hosts.len() * reading_multiplier(client_selection.as_ref()))?;
         let counts = client_selection.as_ref().map_or(1, |requested| requested.counts.len());
-        let points = load.series() * points_max(&load.levels) * counts;
+        let points = load.series() * visits_max(&load.levels, timing.series_ms, timing.point_ms()) * counts;
         let hosts =
             || client_selection.is_none().then(|| session.hosts.iter().map(|host| host.authority.clone()).collect());
         let metrics = metrics.map(|listener| metrics::start(listener, hosts(), points, output.quiet)).transpose()?;

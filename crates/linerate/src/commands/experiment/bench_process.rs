@@ -26,10 +26,11 @@ use crate::terminal::failure::Failure;
 use crate::terminal::key_masks;
 
 /// Flags of bench that the experiment gives every cell, by the ids of the parser.
-const RESERVED_FLAGS: [(&str, &str); 21] = [
+const RESERVED_FLAGS: [(&str, &str); 22] = [
     ("op", "--op"),
     ("obj_size", "--obj.size"),
     ("concurrent", "--concurrent"),
+    ("time", "--time"),
     ("duration", "--duration"),
     ("warmup", "--warmup"),
     ("precision", "--precision"),

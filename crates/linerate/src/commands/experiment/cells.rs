@@ -282,7 +282,12 @@ fn load_cell(
 /// The times of a cell, in whole milliseconds: it takes all of them.
 fn cell_times(settle_ns: u64, measure_ns: u64) -> Time {
     let whole = |ns: u64| ns.div_ceil(1_000_000) * 1_000_000;
-    Time { duration_ns: whole(measure_ns), warmup_ns: WarmUp(Some(whole(settle_ns))), precision: Precision(None) }
+    Time {
+        duration_ns: whole(measure_ns),
+        series_ns: None,
+        warmup_ns: WarmUp(Some(whole(settle_ns))),
+        precision: Precision(None),
+    }
 }
 
 /// Loads, each time into another folder. A target that was restarted may take connections before it serves: then once

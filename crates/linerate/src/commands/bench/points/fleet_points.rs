@@ -170,8 +170,8 @@ fn measure_fleet_ceiling(
     let order_for =
         |client_index: usize| PointOrder { write_set: u32::try_from(client_index).unwrap_or(0), ..base.clone() };
     let drive = |point_recorder: &mut PointRecorder<'_>| clients.drive(&point_to_drive, order_for, point_recorder);
-    let rule = CEILING_TIMING.rule(spec.concurrency);
-    let (_, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, ClientOutcome::ending)?;
+    let (_, recorded) =
+        recorder.point(purpose, &spec, (&plan, CEILING_TIMING), progress, drive, ClientOutcome::ending)?;
     report_lost_clients(clients, recorded.as_ref().ok().and_then(Option::as_ref), recorder)?;
     recorded.map(|_| ())
 }
@@ -230,9 +230,9 @@ impl SeriesDriver<'_> {
             point: Some(recorder.next_point),
             interrupted: self.with.interrupted,
         };
-        let rule = (&plan, timing.rule(spec.concurrency));
         let drive = |point_recorder: &mut PointRecorder<'_>| clients.drive(&point_to_drive, order_for, point_recorder);
-        let point_to_drive = recorder.point(Purpose::Measure, &spec, rule, self.progress, drive, ClientOutcome::ending);
+        let point_to_drive =
+            recorder.point(Purpose::Measure, &spec, (&plan, timing), self.progress, drive, ClientOutcome::ending);
         if point_to_drive.is_err() {
             self.note_lost_client_writes(source, spec.concurrency, objects);
         }

@@ -13,7 +13,7 @@ use linerate_record::run::Op;
 use linerate_record::units::{Bytes, Rate, bytes_iec};
 use linerate_wire::sys::process_cpu_ns;
 
-use super::work::too_many_points;
+use super::work::too_many_visits;
 use crate::commands::bench::flags::{AutoTerm, BenchFlags, FlagSource};
 use crate::credentials::endpoint::flags::TargetChoice;
 use crate::files::limited_read;
@@ -66,30 +66,19 @@ pub(super) fn check_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
     wrong
 }
 
-/// A note on warp's automatic termination.
-///
-/// # Errors
-/// It is asked for, and denied by `--precision none`.
-pub(super) fn check_autoterm(flags: &BenchFlags, load: &Load) -> Result<Vec<String>, String> {
+/// Notes on what once ended points, or ends them in warp: here they take their time.
+pub(super) fn early_ends(flags: &BenchFlags, load: &Load) -> Vec<String> {
     let AutoTerm { autoterm, autoterm_dur, autoterm_pct } = &flags.work.autoterm;
-    let rules = [(autoterm_dur.is_some(), "--autoterm.dur"), (autoterm_pct.is_some(), "--autoterm.pct")];
-    let mut notes = Vec::new();
-    let ends = match load.time.precision.0 {
-        _ if load.levels.is_open() => "points of an open loop take their whole --duration".to_owned(),
-        None if *autoterm => {
-            return Err("--autoterm ends points when they are known, and --precision none does not: drop one of them"
-                .to_owned());
-        }
-        None => "points take their whole --duration with --precision none".to_owned(),
-        Some(share) => {
-            let percent = (share * 1e12).round() / 1e10;
-            format!("a point ends when it is known to --precision {percent}%, at the latest after --duration")
-        }
-    };
-    notes.extend(autoterm.then(|| format!("--autoterm: {ends}")));
-    let part_of_warp_rule = |flag: &str| format!("{flag} has no effect, since it is part of warp's rule: {ends}");
-    notes.extend(rules.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| part_of_warp_rule(flag)));
-    Ok(notes)
+    let given = [
+        (load.time.precision.0.is_some(), "--precision"),
+        (*autoterm, "--autoterm"),
+        (autoterm_dur.is_some(), "--autoterm.dur"),
+        (autoterm_pct.is_some(), "--autoterm.pct"),
+    ];
+    let given: Vec<&str> = given.iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| *flag).collect();
+    let note =
+        || format!("{}: no point ends early any more; each takes its time (--time, --duration)", given.join(", "));
+    (!given.is_empty()).then(note).into_iter().collect()
 }
 
 /// What is wrong with whom to believe: nobody proves himself over plain HTTP.
@@ -193,11 +182,7 @@ pub(super) fn check_description(load: &Load) -> Vec<String> {
     if load.work.is_empty() || load.work.iter().any(|work| work.sizes.is_empty()) {
         wrong.push("invalid work: write at least one workload, each with a size".to_owned());
     }
-    wrong.extend(too_many_points(load.series(), &load.levels));
-    let is_precision = |share: f64| (0.0001..=0.5).contains(&share);
-    if load.time.precision.0.is_some_and(|share| !is_precision(share)) {
-        wrong.push("invalid precision: write a share from 0.0001 to 0.5".to_owned());
-    }
+    wrong.extend(too_many_visits(load));
     if load.threads.is_some_and(|threads| !(1..=1024).contains(&threads)) {
         wrong.push("invalid threads: write a number from 1 to 1024".to_owned());
     }

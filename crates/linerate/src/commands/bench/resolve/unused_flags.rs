@@ -108,13 +108,6 @@ const UNUSED_FLAGS: &[UnusedFlag] = &[
         auto: drop it, or give --concurrent a sweep such as 1..64",
     ),
     unused_flag(
-        "precision",
-        "--precision",
-        has_no_early_end,
-        "--precision ends points of a closed loop, and those of --rate and \
-        --slo take their whole --duration: drop --precision",
-    ),
-    unused_flag(
         "warmup",
         "--warmup",
         warmup_of_deletions,
@@ -177,11 +170,6 @@ fn has_no_mix(load: &Load) -> bool {
     !load.work.iter().any(|work| work.workload.is_mixed())
 }
 
-/// An open loop takes all of its time, as `--precision none` has it.
-fn has_no_early_end(load: &Load) -> bool {
-    is_open_loop(load) && load.time.precision.0.is_some()
-}
-
 fn has_no_get(load: &Load) -> bool {
     !load.has(Op::Get)
 }
@@ -207,10 +195,6 @@ const fn has_one_host(load: &Load) -> bool {
 
 const fn has_no_search(load: &Load) -> bool {
     !matches!(load.levels, Levels::Searched { .. })
-}
-
-const fn is_open_loop(load: &Load) -> bool {
-    load.levels.is_open() && load.time.precision.0.is_some()
 }
 
 fn warmup_of_deletions(load: &Load) -> bool {

@@ -1,9 +1,10 @@
 //! What is done and how much of it: from flags to workloads with their sizes, and levels.
 
 use linerate_analysis::knee::STEPS_MAX;
+use linerate_analysis::series_search::visits_max;
 use linerate_record::load::levels::{RATE_MAX, parse_concurrencies, parse_rates};
 use linerate_record::load::workload::{parse_workloads, proportion};
-use linerate_record::load::{Levels, Spacing, Workload, WorkloadSizes, sizes};
+use linerate_record::load::{Levels, Load, Spacing, Time, Workload, WorkloadSizes, sizes};
 use linerate_record::run::{Op, POINTS_MAX};
 use linerate_record::units::Rate;
 
@@ -45,21 +46,26 @@ pub(crate) fn parse_work(flags: &WorkFlags) -> Result<(Vec<WorkloadSizes>, Level
     let with_sizes = |workload: Workload| WorkloadSizes { sizes: sizes_of(&workload), workload };
     let work: Vec<WorkloadSizes> = workloads.into_iter().map(with_sizes).collect();
     let series: usize = work.iter().map(|work| work.sizes.len()).sum();
-    match too_many_points(series, &levels) {
+    match too_many_points(series, levels.given().map_or(STEPS_MAX, |given| given.len())) {
         Some(why) => Err(Failure::usage(why)),
         None => Ok((work, levels)),
     }
 }
 
-/// Why so many series at these levels are too many for a run.
-pub(super) fn too_many_points(series: usize, levels: &Levels) -> Option<String> {
-    let points = series * levels.given().map_or(STEPS_MAX, |given| given.len());
+/// Why so many series of so many points each are too many for a run.
+fn too_many_points(series: usize, each: usize) -> Option<String> {
+    let points = series * each;
     (points > POINTS_MAX).then(|| format!("{points} points exceed the {POINTS_MAX} of one run: name fewer"))
 }
 
-/// Whether all points of a closed loop are given, and not searched.
-pub(crate) const fn has_fixed_levels(levels: &Levels) -> bool {
-    matches!(levels, Levels::Given(_))
+/// Why the points of a load are visited too often for a run.
+pub(super) fn too_many_visits(load: &Load) -> Option<String> {
+    let each = load.levels.given().map_or(STEPS_MAX, |given| given.len());
+    let Time { series_ns, duration_ns, .. } = load.time;
+    let visits = load.series() * visits_max(&load.levels, series_ns, duration_ns);
+    let too_often = || format!("{visits} visits exceed the {POINTS_MAX} of one run: give a longer --duration");
+    let is_given = matches!(load.levels, Levels::Given(_));
+    too_many_points(load.series(), each).or_else(|| (is_given && visits > POINTS_MAX).then(too_often))
 }
 
 /// `--mix`, or what warp's `--get-distrib` and so on say in its form: whole numbers in the same proportion.

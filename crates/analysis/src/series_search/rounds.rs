@@ -1,0 +1,177 @@
+//! The course of a series whose levels are given: rounds, in each of which every level is visited once, in an order that
+//! is drawn. What disturbs a target for minutes then meets all levels, and none of them for all of its time.
+
+use linerate_record::load::Level;
+
+use crate::rng::{SeededRng, shuffle};
+use crate::view::Point;
+
+/// A visit lasts so long, where there is the time.
+pub const VISIT_MS: u64 = 10_000;
+
+/// Most visits of one level: with more time, they last longer.
+pub const VISITS_MAX: u64 = 48;
+
+/// Visits of a level from which its interval is a 95 % one, of what visits differ by.
+pub const VISITS_ENOUGH: u64 = 6;
+
+/// So many median latencies last a visit at the least, where there is the time for enough visits.
+const LATENCIES_MIN: u64 = 20;
+
+/// By how much visits are shorter or longer than that, as a share: were all of one length, what recurs in a multiple
+/// of it would meet each of them at the same place.
+const LENGTHS_DIFFER: f64 = 0.1;
+
+/// How long a visit of each of so many levels lasts, of a series that takes so long, in milliseconds.
+#[must_use]
+pub const fn visit_ms(series_ms: u64, levels: usize) -> u64 {
+    let levels = if levels == 0 { 1 } else { levels as u64 };
+    let (share, least) = (series_ms / levels, series_ms / levels / VISITS_MAX);
+    let usual = if share < VISIT_MS { share } else { VISIT_MS };
+    if usual > least { usual } else { least }
+}
+
+/// How many rounds a series of so many levels has time for, each visit of which takes `visit_ms`: one at the least.
+#[must_use]
+pub fn rounds(series_ms: u64, levels: usize, visit_ms: u64) -> u64 {
+    (series_ms / (visit_ms * levels as u64).max(1)).max(1)
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    levels: Vec<Level>,
+    /// How long the next visit of each level lasts.
+    visit_ms: Vec<u64>,
+    /// How long a visit may last.
+    visit_ms_max: u64,
+    /// The places of levels that are left in this round, the next one last.
+    left: Vec<usize>,
+    /// What is left of the time of all visits, by their usual length; `None` for one round, in the order given.
+    left_ms: Option<u64>,
+    rng: SeededRng,
+    /// The place of the level that was asked for last.
+    at: usize,
+}
+
+impl Rounds {
+    /// One round, in the order given.
+    pub(super) fn once(levels: Vec<Level>, visit_ms: u64) -> Self {
+        let left = (0..levels.len()).rev().collect();
+        let each = vec![visit_ms; levels.len()];
+        let rng = SeededRng::new(0, 0);
+        Rounds { levels, visit_ms: each, visit_ms_max: visit_ms, left, left_ms: None, rng, at: 0 }
+    }
+
+    /// As many rounds as there is time for, and one at the least.
+    pub(super) fn within(series_ms: u64, levels: Vec<Level>, visit_ms: u64, mut rng: SeededRng) -> Self {
+        let visit_ms_max = visit_ms.max(series_ms / levels.len().max(1) as u64 / VISITS_ENOUGH);
+        let mut once = Rounds::once(levels, visit_ms);
+        shuffle(&mut once.left, &mut rng);
+        Rounds { left_ms: Some(series_ms), visit_ms_max, rng, ..once }
+    }
+
+    /// The next level and how long its visit lasts; `None` where there is no time for another round.
+    pub(super) fn next(&mut self) -> Option<(Level, u64)> {
+        if self.left.is_empty() && self.visit_ms.iter().sum::<u64>() <= self.left_ms? {
+            self.left = (0..self.levels.len()).collect();
+            shuffle(&mut self.left, &mut self.rng);
+        }
+        self.at = self.left.pop()?;
+        let visit_ms = self.visit_ms[self.at];
+        // The one round of what is measured once takes the time that was given for it.
+        let Some(left_ms) = self.left_ms else { return Some((self.levels[self.at], visit_ms)) };
+        self.left_ms = Some(left_ms.saturating_sub(visit_ms));
+        let drawn = 1.0 + LENGTHS_DIFFER * (2.0 * self.rng.unit() - 1.0);
+        Some((self.levels[self.at], (visit_ms as f64 * drawn) as u64))
+    }
+
+    /// Takes what a visit showed: where requests take long, the next one of its level lasts longer.
+    pub(super) fn observe(&mut self, point: &Point) {
+        let latencies_ms = LATENCIES_MIN.saturating_mul(point.total.p50_ns / 1_000_000);
+        let visit_ms = &mut self.visit_ms[self.at];
+        *visit_ms = (point.warmup_ms.saturating_add(latencies_ms)).min(self.visit_ms_max).max(*visit_ms);
+    }
+
+    /// Ends the series with this round.
+    pub(super) fn end(&mut self) {
+        self.left_ms = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::tests::point;
+
+    fn levels(all: &[u32]) -> Vec<Level> {
+        all.iter().map(|&concurrency| Level { concurrency, rate_per_s: None }).collect()
+    }
+
+    fn visits(mut rounds: Rounds) -> Vec<(u32, u64)> {
+        std::iter::from_fn(|| rounds.next()).map(|(level, ms)| (level.concurrency, ms)).collect()
+    }
+
+    #[test]
+    fn every_round_visits_each_level_once_in_an_order_that_is_drawn() {
+        let series = |seed| visits(Rounds::within(120_000, levels(&[1, 4, 16]), 10_000, SeededRng::new(seed, 0)));
+        let mut orders = std::collections::BTreeSet::new();
+        for seed in 0..40 {
+            let all = series(seed);
+            let all_ms: u64 = all.iter().map(|(_, ms)| ms).sum();
+            assert!(all.len() == 12 && (108_000..=132_000).contains(&all_ms), "{all:?}");
+            assert!(all.iter().all(|(_, ms)| (9_000..11_000).contains(ms)), "{all:?}");
+            for round in all.chunks(3) {
+                let mut order: Vec<u32> = round.iter().map(|(concurrency, _)| *concurrency).collect();
+                orders.insert(order.clone());
+                order.sort_unstable();
+                assert_eq!(order, [1, 4, 16], "{all:?}");
+            }
+        }
+        assert_eq!((orders.len(), series(7)), (6, series(7)), "all orders, and the same ones from the same seed");
+    }
+
+    #[test]
+    fn visits_last_ten_seconds_where_there_is_the_time() {
+        for (series_s, count, visit_s, rounds_of) in [
+            (120, 1, 10, 12),
+            (120, 3, 10, 4),
+            (120, 16, 7, 1),
+            (15, 1, 10, 1),
+            (720, 12, 10, 6),
+            (86_400, 1, 1_800, 48),
+        ] {
+            let ms = visit_ms(series_s * 1_000, count);
+            assert_eq!(
+                (ms / 1_000, rounds(series_s * 1_000, count, ms)),
+                (visit_s, rounds_of),
+                "{series_s} s, {count}"
+            );
+        }
+        // One round there is at the least.
+        assert_eq!((rounds(1_000, 4, 10_000), rounds(0, 0, 0)), (1, 1));
+        let once = visits(Rounds::within(1_000, levels(&[1, 2]), 10_000, SeededRng::new(1, 0)));
+        assert_eq!(once.len(), 2);
+        assert_eq!(visits(Rounds::once(levels(&[1, 9, 4]), 500)), [(1, 500), (9, 500), (4, 500)]);
+    }
+
+    #[test]
+    fn where_requests_take_long_visits_do_too_and_there_are_fewer() {
+        let mut rounds = Rounds::within(360_000, levels(&[8]), 10_000, SeededRng::new(1, 0));
+        let mut slow = point(8, 1.0);
+        (slow.total.p50_ns, slow.warmup_ms) = (2_000_000_000, 1_000);
+        let mut all = Vec::new();
+        while let Some((_, ms)) = rounds.next() {
+            all.push(ms);
+            rounds.observe(&slow);
+        }
+        assert!(all.len() == 9 && all[0] < 11_000 && (36_900..45_100).contains(&all[1]), "{all:?}");
+        // As many as are enough for an interval come before long ones.
+        slow.total.p50_ns = 60_000_000_000;
+        let mut rounds = Rounds::within(360_000, levels(&[8]), 10_000, SeededRng::new(1, 0));
+        rounds.next();
+        rounds.observe(&slow);
+        assert!(rounds.next().is_some_and(|(_, ms)| (54_000..66_000).contains(&ms)));
+        rounds.end();
+        assert_eq!(rounds.next(), None);
+    }
+}
