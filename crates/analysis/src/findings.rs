@@ -249,9 +249,19 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
     whole.map(|i| i.whole_rows().map(moved).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64).collect()
 }
 
-/// The same of all visits of a point, in the order of time.
-fn rates_of_visits(run: &Run<'_>, series: &Series, row: &Point) -> Vec<f64> {
-    series.visits_of(row).flat_map(|visit| rates(run, visit.point, series.measure)).collect()
+/// What is judged of a series: each visit, and all visits of a concurrency together where they are enough, since what
+/// they differ by is in their interval.
+fn judged(series: &Series) -> impl Iterator<Item = &Point> {
+    let visits = series.points.iter().filter(|point| series.of_enough_visits(point.concurrency).is_none());
+    visits.chain(series.pooled.iter().filter(|row| series.of_enough_visits(row.concurrency).is_some()))
+}
+
+/// Throughput of each whole interval of what is judged, in the order of time.
+fn rates_judged(run: &Run<'_>, series: &Series, point: &Point) -> Vec<f64> {
+    if series.of_enough_visits(point.concurrency).is_none() {
+        return rates(run, point.point, series.measure);
+    }
+    series.visits_of(point).flat_map(|visit| rates(run, visit.point, series.measure)).collect()
 }
 
 /// The points of a series of which something holds, and which they are in words.

@@ -286,7 +286,8 @@ mod tests {
              as fast as it can\n           get 1MiB\n           get 4KiB\n           put 1MiB\n           put 4KiB\n\
              writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, at most 480 GiB \
              for each GiB/s that it takes, which is deleted again\n\
-             time     at most 8 min 00 s, plus writing objects, deleting them and measuring ceilings\n\
+             time     at most 8 min 00 s (a quick look: --time 12m gives 95 % intervals), plus writing objects, deleting \
+             them and measuring ceilings\n\
              consent  it asks\nnote     what is odd of it\nnothing was contacted, written or deleted\n"
         );
         let of_clients = dry_run(&DryRun { numbers: 3, ..planned_run }, None);

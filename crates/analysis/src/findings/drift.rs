@@ -7,7 +7,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{PointFinding, Run, levels, not_steady, rates, rates_of_visits, worst_of};
+use super::{PointFinding, Run, judged, levels, not_steady, rates_judged, worst_of};
 use crate::view::{Point, Series};
 use crate::{long_run, student};
 
@@ -29,17 +29,12 @@ const REMEDY: &str = "measure longer, or begin later (--warmup), until throughpu
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     // What has not settled is reported as that.
     let is_reported = not_steady::is_reported(series);
-    let of_point = |point: &Point| {
-        let rates = rates(run, point.point, series.measure);
-        of_rates(&rates, "point").filter(|_| point.steady || !is_reported)
+    let of_judged = |point: &Point| {
+        let is_one = series.of_enough_visits(point.concurrency).is_none();
+        let found = of_rates(&rates_judged(run, series, point), if is_one { "point" } else { "series" });
+        found.filter(|_| point.steady || !is_reported)
     };
-    // What visits in rounds differ by is seen over all of them.
-    let of_visits = |row: &Point| of_rates(&rates_of_visits(run, series, row), "series");
-    let is_one = |point: &&Point| series.of_enough_visits(point.concurrency).is_none();
-    let points = series.points.iter().filter(is_one);
-    let enough = series.at_each().into_iter().filter(|row| !is_one(row));
-    let visits = worst_of(FindingKind::Drift, REMEDY, label, enough, of_visits);
-    visits.or_else(|| worst_of(FindingKind::Drift, REMEDY, label, points, of_point))
+    worst_of(FindingKind::Drift, REMEDY, label, judged(series), of_judged)
 }
 
 /// `of` is what the rates are of.

@@ -9,7 +9,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
-use super::{PointFinding, Run, rates_of_visits, worst_of};
+use super::{PointFinding, Run, judged, rates_judged, worst_of};
 use crate::view::{Point, Series};
 
 /// The share of what all stalls cost, from which the longest stands out.
@@ -24,17 +24,15 @@ const INTERVALS_MIN: usize = 20;
 const REMEDY: &str = "visit points more often or for longer, so that many such stalls are seen: --time 12m, or more";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    // All visits of a concurrency together: its mean is theirs.
-    let each = series.at_each().into_iter();
-    worst_of(FindingKind::FewStalls, REMEDY, label, each, |point| of_visits(run, series, point))
+    worst_of(FindingKind::FewStalls, REMEDY, label, judged(series), |point| of_point(run, series, point))
 }
 
-fn of_visits(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFinding> {
+fn of_point(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFinding> {
     // Throughput of an open loop is the schedule's, and without a ± nothing is said of it.
     if point.throughput(series.measure).half_width_95.is_none() || point.open.is_some() {
         return None;
     }
-    let rates = rates_of_visits(run, series, point);
+    let rates = rates_judged(run, series, point);
     let MissingThroughput { count, cost, longest } = stalls(&rates)?;
     let moves = longest * cost;
     let stalls = if count == 1 { "1 stall".to_owned() } else { format!("{count} stalls") };

@@ -8,7 +8,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::units::{bytes_per_s_iec, count};
 
-use super::{PointFinding, Run, rates, worst};
+use super::{PointFinding, Run, judged, rates_judged, worst_of};
 use crate::view::{Measure, Point, Series};
 
 /// Share of the variance that the split explains.
@@ -27,19 +27,19 @@ const INTERVALS_MIN: usize = 10;
 const REQUESTS_MIN: u64 = 30;
 
 const REMEDY: &str = "see on the timeline when it changes, and what this machine or the target did then; measure \
-                      longer (--duration), so that both levels are represented";
+                      longer (--time), so that both levels are represented";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::ThroughputLevels, REMEDY, label, series, |point| of_point(run, point, series.measure))
+    worst_of(FindingKind::ThroughputLevels, REMEDY, label, judged(series), |point| of_point(run, series, point))
 }
 
-fn of_point(run: &Run<'_>, point: &Point, measure: Measure) -> Option<PointFinding> {
-    let rates = rates(run, point.point, measure);
+fn of_point(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFinding> {
+    let rates = rates_judged(run, series, point);
     if point.requests < REQUESTS_MIN * rates.len() as u64 {
         return None;
     }
     let levels = find(&rates)?;
-    let shown = |rate: f64| match measure {
+    let shown = |rate: f64| match series.measure {
         Measure::Bytes => bytes_per_s_iec(rate),
         Measure::Requests => format!("{} requests/s", count(rate)),
     };
