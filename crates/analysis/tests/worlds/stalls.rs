@@ -9,7 +9,7 @@ use linerate_worlds::{ClosedLoop, SeededRng, WORLDS, World, WorldTarget};
 use super::recorded::{INTERVAL_MS, interval, run};
 use super::table::{HeldShare, publish, tries};
 
-/// Points of a series: visits of one target.
+/// Points of a series: one visit each of as many concurrencies.
 const POINTS: u32 = 6;
 
 /// Requests a second at a pace of 1.
@@ -40,7 +40,7 @@ fn visited(target: &WorldTarget, length_ms: u64, dispersion: f64, rng: &mut Seed
         one.intervals.iter_mut().for_each(|i| i.point = point);
         for line in &mut one.points {
             match line {
-                PointLine::Begin(begin) => begin.point = point,
+                PointLine::Begin(begin) => (begin.point, begin.spec.concurrency) = (point, 8 + point),
                 PointLine::End(end) => end.point = point,
                 _ => {}
             }
