@@ -12,7 +12,7 @@ use linerate_analysis::view::{
 use crate::phrases;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 58] = [
+const COLUMNS: [&str; 60] = [
     "workload",
     "size",
     "concurrency",
@@ -71,6 +71,8 @@ const COLUMNS: [&str; 58] = [
     "rested_share",
     "paused_share",
     "warmup_errors",
+    "open_requests",
+    "bytes_per_s_with_open",
 ];
 
 /// The columns behind these in a run of several clients.
@@ -187,6 +189,8 @@ impl Row<'_> {
         add(&mut figures, "rested_share", Some(point.rested_share));
         add(&mut figures, "paused_share", Some(point.paused_share));
         add(&mut figures, "warmup_errors", Some(point.warmup_error_count()));
+        add(&mut figures, "open_requests", point.unended.map(|unended| unended.requests));
+        add(&mut figures, "bytes_per_s_with_open", point.unended.and_then(|unended| moved(unended.bytes_per_s)));
         add_latencies(&mut figures, &point.ttfb, &point.total);
         let requested = point.requests > 0;
         for (cost, columns) in [

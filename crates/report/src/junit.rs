@@ -1,9 +1,9 @@
-//! A view as JUnit's XML, for what shows tests: a case for whether all was measured, one for the requests of the run
-//! and one for those of each series, one for its own thresholds, and one for each that it is held against afterwards.
+//! A view as JUnit's XML, for what shows tests: a case for whether other load disturbed the run, one for whether all
+//! was measured, one for the requests of the run and one for those of each series, one for its own thresholds, and one for each that it is held against afterwards.
 
 use std::fmt::Write as _;
 
-use linerate_analysis::findings::{requests_failed, threshold_missed};
+use linerate_analysis::findings::{requests_failed, spoilt_by_others, threshold_missed};
 use linerate_analysis::thresholds::ThresholdResult;
 use linerate_analysis::view::{Point, Series, View, too_many_failed};
 use linerate_record::run::StopReason;
@@ -20,6 +20,7 @@ pub fn junit(view: &View, held: &[ThresholdResult]) -> String {
         finding.map(|found| format!("{}: {}", found.claim, found.evidence))
     };
     let mut cases = vec![
+        case("run", "no other load disturbed it", severe(spoilt_by_others(view))),
         case("run", "every point is measured", unmeasured(view)),
         case("run", "requests succeed, and objects are as written", severe(requests_failed(view))),
     ];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_report::junit;
 use linerate_report::terminal::{TextStyle, render};
 
@@ -18,7 +19,7 @@ fn junit_has_a_case_per_threshold_and_fails_those_that_are_missed() {
     let held = linerate_analysis::thresholds::held(&view, &thresholds).unwrap();
     let xml = junit(&view, &held);
     assert!(
-        xml.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"10\" failures=\"1\">"),
+        xml.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"11\" failures=\"1\">"),
         "{xml}"
     );
     assert!(xml.contains("name=\"nightly &lt;\u{fffd}&gt; &amp; &quot;co&quot;\""), "{xml}");
@@ -27,6 +28,18 @@ fn junit_has_a_case_per_threshold_and_fails_those_that_are_missed() {
     assert_eq!(xml.matches("<testcase ").count(), xml.matches("/>").count(), "{xml}");
     view.findings.clear();
     assert!(junit(&view, &[]).contains("name=\"requests succeed, and objects are as written\"/>"));
+    view.findings = vec![Finding {
+        kind: FindingKind::Disturbed,
+        severity: Severity::Critical,
+        confidence: Confidence::Certain,
+        points: vec![0],
+        claim: "the run was disturbed".to_owned(),
+        evidence: "other programs used both processors".to_owned(),
+        remedy: String::new(),
+    }];
+    let xml = junit(&view, &[]);
+    let failure = "name=\"no other load disturbed it\"><failure message=\"the run was disturbed: other programs";
+    assert!(xml.contains(failure) && xml.contains("failures=\"1\""), "{xml}");
 }
 
 #[test]

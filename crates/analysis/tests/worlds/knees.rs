@@ -20,12 +20,8 @@ const UNEVEN: [&str; 3] = ["saw-tooth", "cliff", "second rise"];
 const SLOWED: [&str; 2] = ["slow phases", "modes"];
 
 /// Where intervals that are told hold the truth in less than 93 of 100: `docs/method/knee.md` names them.
-const NOT_SERVED: [(&str, &str); 4] = [
-    ("slow phases", "second rise"),
-    ("slow phases", "saw-tooth"),
-    ("modes", "second rise"),
-    ("modes", "saw-tooth"),
-];
+const NOT_SERVED: [(&str, &str); 4] =
+    [("slow phases", "second rise"), ("slow phases", "saw-tooth"), ("modes", "second rise"), ("modes", "saw-tooth")];
 
 /// Searches of one curve in one world, from which on they are judged by themselves: among 35 such rows of a dozen each,
 /// one is far off by chance.
