@@ -1,6 +1,8 @@
 //! The findings that follow from the figures of a run. Each check is a file below: what it tests and why its thresholds
 //! are what they are, its function, and tests that make it speak and keep it silent. `docs/method/checks.md` lists all.
 
+use std::collections::BTreeSet;
+
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Interval, IntervalRow};
 
@@ -230,7 +232,7 @@ fn worst_of<'p>(
         kind,
         severity,
         confidence: worst.confidence,
-        points: reported.iter().map(|(point, _)| point.point).collect(),
+        points: BTreeSet::from_iter(reported.iter().map(|(point, _)| point.point)).into_iter().collect(),
         claim: format!("{} ({label}, {})", worst.claim, load_in_words(point)),
         evidence: worst.evidence.clone(),
         remedy: remedy.to_owned(),

@@ -92,7 +92,8 @@ const CLIENT_COLUMNS: [&str; 12] = [
 ];
 
 /// One row per point under a row of column names: the points measured, each with a row per operation behind it where it
-/// has several, then linerate's own ceilings. `purpose` tells them apart.
+/// has several, and behind all of a series a row for all visits of each concurrency that was visited again; then
+/// linerate's own ceilings. `purpose` tells them apart.
 ///
 /// Quoted as RFC 4180 has it, with lines ended by a line feed alone. A figure that is not known is empty, and so is one
 /// of what did not happen.
@@ -117,6 +118,11 @@ pub fn csv(view: &View) -> String {
                 row.push(&mut text, row.of_client(client), Some(client));
             }
         }
+        for point in &series.pooled {
+            let Series { workload, size, range_bytes, .. } = series;
+            let row = Row { view, workload, size, clients: series.clients, range_bytes: *range_bytes, point };
+            row.push(&mut text, row.of_point(RowPurpose::Together), None);
+        }
     }
     for ceiling in &view.ceilings {
         let ClientCeiling { workload, size, point, .. } = ceiling;
@@ -136,6 +142,8 @@ pub fn csv(view: &View) -> String {
 #[derive(Clone, Copy)]
 enum RowPurpose {
     Measure,
+    /// All visits of a concurrency.
+    Together,
     Operation,
     Client,
     Ceiling,
@@ -146,6 +154,7 @@ impl RowPurpose {
     const fn word(self) -> &'static str {
         match self {
             RowPurpose::Measure => "measure",
+            RowPurpose::Together => "together",
             RowPurpose::Operation => "operation",
             RowPurpose::Client => "client",
             RowPurpose::Ceiling => "ceiling",
@@ -275,7 +284,9 @@ impl Row<'_> {
         let start_ms = run.started_unix_ms.saturating_add(span.map_or(0, |span| span.from_ms));
         let host = match purpose {
             RowPurpose::Ceiling | RowPurpose::PlainCeiling => "null target".to_owned(),
-            RowPurpose::Measure | RowPurpose::Operation | RowPurpose::Client => run.target.hosts.join(" "),
+            RowPurpose::Measure | RowPurpose::Together | RowPurpose::Operation | RowPurpose::Client => {
+                run.target.hosts.join(" ")
+            }
         };
         let mut figures = Figures::new();
         add(&mut figures, "workload", Some(self.workload));

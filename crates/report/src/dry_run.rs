@@ -9,7 +9,7 @@ use linerate_record::load::{Levels, Load, Server};
 use linerate_record::run::PointSizes;
 use linerate_record::units::{Bytes, bytes_iec, count, duration_ns, grouped};
 
-use crate::phrases::SEARCH_MINUTES;
+use crate::phrases::{SEARCH_MINUTES, minutes_of_visits};
 
 /// What a load writes before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,15 +102,17 @@ pub fn dry_run(of: &DryRun<'_>, columns: Option<usize>) -> String {
 
 /// What the points take together in words, which are visited in rounds or not.
 fn time_in_words(load: &Load, time: &str) -> String {
-    let look = |minutes: usize| format!(" (a quick look: --time {minutes}m gives 95 % intervals)");
+    let look = |minutes: u64| format!(" (a quick look: --time {minutes}m gives 95 % intervals)");
     let (Levels::Given(levels), Some(series_ns)) = (&load.levels, load.time.series_ns) else {
         let is_quick = matches!(load.levels, Levels::Searched { .. }) && load.time.duration_ns < SEARCH_POINT_NS;
         return format!("at most {time}{}", if is_quick { look(SEARCH_MINUTES) } else { String::new() });
     };
-    let visit = duration_ns(load.time.duration_ns as f64);
-    let rounds = rounds::rounds(series_ns, levels.len(), load.time.duration_ns);
+    let visit_ns = load.time.duration_ns + load.time.warmup_ns.0.unwrap_or(0);
+    let visit = duration_ns(visit_ns as f64);
+    let rounds = rounds::rounds(series_ns, levels.len(), visit_ns);
     let all = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-    let look = if rounds < rounds::VISITS_ENOUGH { look(levels.len()) } else { String::new() };
+    let minutes = minutes_of_visits(levels.len(), visit_ns / 1_000_000);
+    let look = if rounds < rounds::VISITS_ENOUGH { look(minutes) } else { String::new() };
     format!("about {time} in {all} of visits of {visit}{look}")
 }
 
@@ -180,7 +182,7 @@ fn written_in_words(load: &Load, before: PreparedWrites) -> String {
     let PreparedWrites { objects, bytes, by_load, writing_s } = before;
     let before = (objects > 0).then(|| {
         let deletes = load.work.iter().any(|work| work.workload.is_delete_only());
-        let again = if deletes { ", those to delete anew for each point" } else { "" };
+        let again = if deletes { ", those to delete anew for each visit" } else { "" };
         format!("{} in {} objects beforehand{again}", bytes_iec(bytes), grouped(objects))
     });
     let writing = load.work.iter().filter(|work| work.workload.writes());

@@ -14,6 +14,7 @@ pub(crate) mod site_and_plan;
 
 use linerate_analysis::compare::SeriesComparison;
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
+use linerate_analysis::series_search::rounds;
 use linerate_analysis::usl::{Range, UslFitResult};
 use linerate_analysis::view::{
     Best, Bottleneck, ClientCeiling, Estimate, Latency, Measure, Point, PredictedCurve, RunSummary, Series, UslScaling,
@@ -331,7 +332,7 @@ pub(crate) fn without_best(series: &Series) -> &'static str {
 }
 
 /// What a search for the knee takes to visit what decides often enough, in minutes.
-pub(crate) const SEARCH_MINUTES: usize = 12;
+pub(crate) const SEARCH_MINUTES: u64 = 12;
 
 /// How far a series' intervals reach, and the tails of its best.
 pub(crate) fn reach(series: &Series) -> String {
@@ -367,16 +368,24 @@ pub(crate) fn reach(series: &Series) -> String {
     format!("{covers}{tails}")
 }
 
-/// What must be said where intervals are of too few visits; `None` where none is.
+/// What must be said where intervals are of too few visits, or too little time; `None` where none is.
 pub(crate) fn quick_look(view: &View) -> Option<String> {
-    let quick = || view.series.iter().filter(|series| series.summary.quick_look);
-    // Six visits of 10 s each take a minute a level.
-    let minutes = match view.run.requested.search {
+    let requested = &view.run.requested;
+    let quick = view.series.iter().filter(|series| series.summary.quick_look && !series.points.is_empty());
+    let levels = quick.map(|series| series.at_each().len()).max()?;
+    let visit_ms = requested.rounds_ms.map_or(0, |_| requested.duration_ms) + requested.warmup_ms.unwrap_or(0);
+    let minutes = match requested.search {
         Some(_) => SEARCH_MINUTES,
-        None => quick().map(|series| series.at_each().len()).max()?,
+        None => minutes_of_visits(levels, visit_ms),
     };
-    quick().next()?;
-    Some(format!("a quick look: fewer than six visits, so ± is not a 95 % interval; --time {minutes}m gives one"))
+    let advice = format!("; --time {minutes}m gives that");
+    let advice = if view.run.complete && !requested.is_imported() { advice.as_str() } else { "" };
+    Some(format!("a quick look: ± is no 95 % interval before six visits of 10 s, or one of a minute{advice}"))
+}
+
+/// What six visits of each of so many levels take, in minutes, of which one takes so long, and 10 s at the least.
+pub(crate) fn minutes_of_visits(levels: usize, visit_ms: u64) -> u64 {
+    (levels as u64 * rounds::VISITS_ENOUGH * visit_ms.max(rounds::VISIT_MS)).div_ceil(60_000)
 }
 
 /// A latency and how far it is known: `12.3 ms (11.8 to 13.1 ms)`.

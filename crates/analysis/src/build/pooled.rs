@@ -103,16 +103,28 @@ mod tests {
         };
         let (five, six) = (of_visits(5), of_visits(6));
         let [few, enough] = [&five, &six].map(|view| &view.series[0]);
-        assert!(few.summary.quick_look && few.summary.lasts_ms == 0, "{:?}", few.summary);
+        assert_eq!(few.summary.lasts_ms, 0, "{:?}", few.summary);
         let best = enough.summary.best.unwrap();
         let share = best.throughput.half_width_share().unwrap();
         assert!((0.05..0.3).contains(&share), "visits are 20 % apart: {best:?}");
         assert_eq!((best.visits, best.throughput), (6, enough.pooled[0].bytes_per_s));
         // Six visits of a second each, over six and the warm-up of each.
         assert_eq!((enough.summary.reach_ms, enough.summary.lasts_ms), (6_000 / 4, 6_600 / 8));
-        assert!(!enough.summary.quick_look);
-        let without_rounds = build(&records(&[4; 5], |_| 20)).unwrap();
-        assert!(!without_rounds.series[0].summary.quick_look);
+        // Few visits are a quick look however long they are, and so is a short time in however many.
+        for (visits, measured_ms, is_quick_look) in [
+            (1, 44_000, true),
+            (1, 46_000, false),
+            (2, 600_000, true),
+            (5, 600_000, true),
+            (6, 44_000, true),
+            (6, 46_000, false),
+        ] {
+            let mut view = of_visits(visits);
+            let series = &mut view.series[0];
+            series.points.iter_mut().chain(&mut series.pooled).for_each(|point| point.measured_ms = measured_ms);
+            view.sum_up();
+            assert_eq!(view.series[0].summary.quick_look, is_quick_look, "{visits} visits, {measured_ms} ms");
+        }
     }
 
     #[test]

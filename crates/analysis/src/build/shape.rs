@@ -1,6 +1,6 @@
 //! The shape of a series over its concurrencies: the knee, and the law that it may follow.
 
-use crate::knee::{self, Knee, KneeOutcome, KneeVisit};
+use crate::knee::{self, Knee, KneeOutcome, KneeVisit, Unsteady};
 use crate::student::NORMAL_95;
 use crate::usl::{self, UslPoint};
 use crate::view::{Estimate, Point, Series, UslScaling};
@@ -41,6 +41,7 @@ pub(super) fn knee(series: &Series) -> Option<Knee> {
         p50_ns: at.p50_ns,
         p99_ns: at.p99_ns,
         best_p50_ns: best.p50_ns,
+        unsteady: knee.unsteady.map(|at| Unsteady { throughput: throughput(at.concurrency, at.throughput), ..at }),
         ..knee
     })
 }

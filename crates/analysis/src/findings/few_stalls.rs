@@ -35,12 +35,12 @@ fn of_point(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFindin
     let rates = rates_judged(run, series, point);
     let MissingThroughput { count, cost, longest } = stalls(&rates)?;
     let moves = longest * cost;
-    let stalls = if count == 1 { "1 stall".to_owned() } else { format!("{count} stalls") };
+    let stalls = if count == 1 { "1 stall; without it".to_owned() } else { format!("{count} stalls; without them") };
     (longest > STANDS_OUT && moves >= COSTS).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Likely,
         badness: moves,
-        claim: format!("the mean depends on {stalls}; without them it could be above its ±"),
+        claim: format!("the mean depends on {stalls} it could be above its ±"),
         evidence: format!(
             "one stall causes {:.0} % of the loss in intervals below half of the median; one stall more or less \
              changes the mean by {:.1} %",

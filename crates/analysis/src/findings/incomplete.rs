@@ -19,10 +19,12 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         claim: "the run did not complete".into(),
         evidence: match searched(&view.run.requested) {
             Some(series) => format!("{measured} points have figures{cut}, in a search of {series} series"),
+            None if view.run.requested.rounds_ms.is_some() => format!("{measured} visits have figures{cut}"),
             None => format!("{measured} of {} points have figures{cut}", view.run.requested.points.len()),
         },
         remedy: match measured {
             0 => "it has no usable figure: run it again",
+            _ if view.run.requested.rounds_ms.is_some() => "the figures of the measured visits are valid",
             _ => "the figures of the measured points are valid; run the others again",
         }
         .into(),

@@ -22,19 +22,27 @@ const LATENCIES_MIN: u64 = 20;
 /// of it would meet each of them at the same place.
 const LENGTHS_DIFFER: f64 = 0.1;
 
-/// How long a visit of each of so many levels lasts, of a series that takes so long, in milliseconds.
+/// How long a visit of each of so many levels lasts, of a series that takes so long, in milliseconds: all of its time is
+/// used.
 #[must_use]
 pub const fn visit_ms(series_ms: u64, levels: usize) -> u64 {
     let levels = if levels == 0 { 1 } else { levels as u64 };
-    let (share, least) = (series_ms / levels, series_ms / levels / VISITS_MAX);
-    let usual = if share < VISIT_MS { share } else { VISIT_MS };
-    if usual > least { usual } else { least }
+    let share = series_ms / levels;
+    let visits = share / VISIT_MS;
+    let visits = if visits < VISITS_MAX { visits } else { VISITS_MAX };
+    share / if visits == 0 { 1 } else { visits }
 }
 
 /// How many rounds a series of so many levels has time for, each visit of which takes `visit_ms`: one at the least.
 #[must_use]
 pub fn rounds(series_ms: u64, levels: usize, visit_ms: u64) -> u64 {
-    (series_ms / (visit_ms * levels as u64).max(1)).max(1)
+    let round_ms = visit_ms.saturating_mul(levels as u64).max(1);
+    (series_ms.saturating_add(to_spare(round_ms)) / round_ms).max(1)
+}
+
+/// By how much the last round may exceed the time: visits last whole intervals, which may be a little longer.
+const fn to_spare(round_ms: u64) -> u64 {
+    round_ms / 10
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +80,8 @@ impl Rounds {
 
     /// The next level and how long its visit lasts; `None` where there is no time for another round.
     pub(super) fn next(&mut self) -> Option<(Level, u64)> {
-        if self.left.is_empty() && self.visit_ms.iter().sum::<u64>() <= self.left_ms? {
+        let round_ms = self.visit_ms.iter().sum::<u64>();
+        if self.left.is_empty() && round_ms <= self.left_ms?.saturating_add(to_spare(round_ms)) {
             self.left = (0..self.levels.len()).collect();
             shuffle(&mut self.left, &mut self.rng);
         }
@@ -131,12 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn visits_last_ten_seconds_where_there_is_the_time() {
+    fn visits_last_ten_seconds_or_more_and_use_all_the_time() {
         for (series_s, count, visit_s, rounds_of) in [
             (120, 1, 10, 12),
             (120, 3, 10, 4),
+            (120, 5, 12, 2),
+            (120, 7, 17, 1),
             (120, 16, 7, 1),
-            (15, 1, 10, 1),
+            (15, 1, 15, 1),
             (720, 12, 10, 6),
             (86_400, 1, 1_800, 48),
         ] {

@@ -20,7 +20,8 @@ pub struct Summary {
     /// visits for that.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub lasts_ms: u64,
-    /// Whether rows, of a search the knee or the best, have fewer visits than a 95 % interval of visits needs.
+    /// Whether rows of a closed loop, of a search the knee and the best, have fewer visits or less time than an interval
+    /// takes that is called one of 95 %.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub quick_look: bool,
     /// The longest warm-up that was cut off of a point, in milliseconds.
@@ -32,12 +33,17 @@ pub struct Summary {
 /// For which disturbances an interval speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reach {
-    visits: u64,
+    /// Whether it is of too few visits, or too little time.
+    is_quick_look: bool,
     /// The longest period of one that recurs, in milliseconds.
     recurs_ms: u64,
     /// How long a state may last, on average; 0 for one visit, and few.
     lasts_ms: u64,
 }
+
+/// Less than this is a quick look, in milliseconds: six visits of 10 s, or one of a minute, have more outside of their
+/// warm-up.
+const QUICK_MS: u64 = 45_000;
 
 /// The best throughput of a series: that of [`Series::headline_point`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,15 +136,15 @@ impl Series {
 
     /// For which disturbances the interval of a row speaks, which may be of several visits.
     fn reach(&self, row: &Point, span_ms: u64) -> Reach {
-        match self.visits_of(row).count() as u64 {
-            visits if visits >= VISITS_ENOUGH && row.open.is_none() => {
-                Reach { visits, recurs_ms: row.measured_ms / VISITS_REACH, lasts_ms: span_ms / STATE_REACH }
-            }
-            visits => {
-                let shortest_ms = self.visits_of(row).map(|visit| visit.measured_ms).min().unwrap_or(0);
-                Reach { visits: visits.max(1), recurs_ms: shortest_ms / REACH, lasts_ms: 0 }
-            }
+        let visits = self.visits_of(row).count() as u64;
+        let is_few = (2..VISITS_ENOUGH).contains(&visits);
+        let is_quick_look = row.open.is_none() && (is_few || row.measured_ms < QUICK_MS);
+        if visits >= VISITS_ENOUGH && row.open.is_none() {
+            let recurs_ms = row.measured_ms / VISITS_REACH;
+            return Reach { is_quick_look, recurs_ms, lasts_ms: span_ms / STATE_REACH };
         }
+        let shortest_ms = self.visits_of(row).map(|visit| visit.measured_ms).min().unwrap_or(0);
+        Reach { is_quick_look, recurs_ms: shortest_ms / REACH, lasts_ms: 0 }
     }
 
     /// The points by rising concurrency or rate, one for each: all visits of a concurrency together.
@@ -212,15 +218,15 @@ impl View {
     /// Computes what the points of each series come to, from its points, knee and ceiling.
     pub fn sum_up(&mut self) {
         let Self { series, ceilings, run, .. } = self;
-        let (is_searched, is_in_rounds) = (run.requested.search.is_some(), run.requested.rounds_ms.is_some());
+        let is_searched = run.requested.search.is_some();
         for one in series {
             let ceiling = ceiling_of(ceilings, one);
-            one.summary = summed_up(one, is_searched, is_in_rounds, ceiling.as_deref());
+            one.summary = summed_up(one, is_searched, ceiling.as_deref());
         }
     }
 }
 
-fn summed_up(series: &Series, is_searched: bool, is_in_rounds: bool, ceiling: Option<&ClientCeiling>) -> Summary {
+fn summed_up(series: &Series, is_searched: bool, ceiling: Option<&ClientCeiling>) -> Summary {
     let span_ms = series.points.iter().map(|point| point.warmup_ms + point.measured_ms).sum();
     // A search visits what decides more often than the rest.
     let decides = |row: &&Point| match &series.knee {
@@ -233,7 +239,7 @@ fn summed_up(series: &Series, is_searched: bool, is_in_rounds: bool, ceiling: Op
         best: best(series, ceiling),
         reach_ms: reaches.iter().map(|reach| reach.recurs_ms).min().unwrap_or(0),
         lasts_ms: reaches.iter().map(|reach| reach.lasts_ms).min().unwrap_or(0),
-        quick_look: (is_searched || is_in_rounds) && reaches.iter().any(|reach| reach.visits < VISITS_ENOUGH),
+        quick_look: reaches.iter().any(|reach| reach.is_quick_look),
         warmup_ms_max: series.points.iter().map(|point| point.warmup_ms).max().unwrap_or(0),
         failures: series.points.iter().filter_map(failures).max_by(|a, b| a.share.total_cmp(&b.share)),
     }

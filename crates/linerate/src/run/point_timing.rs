@@ -83,7 +83,10 @@ pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
         let shown = duration_text(duration);
         return Err(Failure::usage(match series_ms {
             None => format!("--duration {shown:?} is too short: give 100ms or more"),
-            Some(_) => format!("visits of {shown} are too short: give 100ms or more for each, by a longer --time"),
+            Some(_) => format!(
+                "visits of {shown} are too short: give 100ms or more for each, by a longer --time or --duration, or \
+                 fewer concurrencies"
+            ),
         }));
     }
     let points = load.series() * visits_max(&load.levels, series_ms, duration_ms);

@@ -137,8 +137,8 @@ pub(crate) struct WorkFlags {
     /// Time that all measurements of one operation and size take together. It is spent in rounds: each concurrency is
     /// visited once per round, in random order, for 10 s or more. From six visits on, ± is a 95 % interval that covers
     /// what visits differ by; fewer are a quick look. 12m gives six visits to twelve concurrencies. With --rate, the
-    /// time is split among the rates. [default: 2m; with --duration, one visit each, and twelve times --duration for a
-    /// search]
+    /// time is split among the rates. [default: 2m, with --slo 3m, and 10s for each rate; with --duration, one visit
+    /// each, and twelve times --duration for a search]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(crate) time: Option<Duration>,
     /// Duration of each visit, without a warm-up given with --warmup; a search for the knee divides it into three.
@@ -283,7 +283,7 @@ pub(crate) struct Output {
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show every visit of a search, and the readings and remedies behind each sentence. The HTML page and
+    /// Show every visit, and the readings and remedies behind each sentence. The HTML page and
     /// `linerate report RUN --why` have them anyway.
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub(crate) why: bool,

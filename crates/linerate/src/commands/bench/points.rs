@@ -266,10 +266,13 @@ impl SeriesDriver<'_> {
         let mut goes_on = ControlFlow::Continue(());
         let time = duration_ns(self.run.prepared.timing.series_ms(levels) as f64 * 1e6);
         let is_in_rounds = requested.rounds_ms.is_some();
+        if interrupt::is_set(self.with.interrupted) {
+            return Ok(ControlFlow::Continue(()));
+        }
         if is_in_rounds {
             self.progress.set_task(&format!("{} {}: in rounds, about {time}", self.workload, self.size));
         } else if levels.given().is_none() {
-            self.progress.set_task(&format!("{} {}: searching, {time} at most", self.workload, self.size));
+            self.progress.set_task(&format!("{} {}: searching, about {time}", self.workload, self.size));
         }
         let begin_ms = self.progress.position_ms();
         let mut expected_ms = begin_ms;

@@ -100,6 +100,7 @@ pub(crate) fn check(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure> 
     notes.extend(work::repeated_values(&flags.work));
     notes.extend(check::early_ends(flags, &load));
     check::check_load(&load).into_iter().for_each(|why| add(Failure::usage(why)));
+    check::check_time(flags, &load).into_iter().for_each(|why| add(Failure::usage(why)));
     if is_whole {
         check::check_work(&load).into_iter().for_each(&mut add);
         for (idle, given) in unused_flags::unused_flags(flags, &load) {

@@ -70,7 +70,7 @@ pub(crate) struct ReportFlags {
     /// pairs that are slow beyond chance. May be given several times.
     #[arg(long, value_name = "THRESHOLD")]
     pub(crate) fail_if: Vec<Threshold>,
-    /// Of a run of linerate bench: show every visit of a search, and the readings and remedies behind each sentence.
+    /// Of a run of linerate bench: show every visit, and the readings and remedies behind each sentence.
     #[arg(long)]
     pub(crate) why: bool,
     /// Of a run of linerate net: show a row for each machine and pair.

@@ -66,6 +66,31 @@ pub(super) fn check_flags(flags: &BenchFlags, load: &Load) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with `--time` beside what it is shared among.
+pub(super) fn check_time(flags: &BenchFlags, load: &Load) -> Vec<String> {
+    let Some(time) = flags.work.time else { return Vec::new() };
+    let mut wrong: Vec<String> = too_many_visits(load).into_iter().collect();
+    let Some(duration) = flags.work.duration else { return wrong };
+    match &load.levels {
+        Levels::Given(levels) => {
+            let warmup = Duration::from_nanos(load.time.warmup_ns.0.unwrap_or(0));
+            let round = (duration + warmup) * u32::try_from(levels.len()).unwrap_or(u32::MAX);
+            let is_short = round > time + time / 10;
+            wrong.extend(is_short.then(|| {
+                format!("--time {time:?} is too short for one round of --duration {duration:?}: give {round:?} or more")
+            }));
+        }
+        Levels::Rates { .. } => wrong.push("--time is split among the rates: drop it, or --duration".to_owned()),
+        Levels::Searched { .. } | Levels::RateSearch { .. } => {
+            let is_short = duration > time;
+            wrong.extend(
+                is_short.then(|| format!("--time {time:?} is shorter than --duration {duration:?}: give more")),
+            );
+        }
+    }
+    wrong
+}
+
 /// Notes on what once ended points, or ends them in warp: here they take their time.
 pub(super) fn early_ends(flags: &BenchFlags, load: &Load) -> Vec<String> {
     let AutoTerm { autoterm, autoterm_dur, autoterm_pct } = &flags.work.autoterm;
