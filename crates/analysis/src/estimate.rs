@@ -52,9 +52,12 @@ const VALUES_MIN: usize = 8;
 /// Values for each cosine.
 const VALUES_PER_COSINE: usize = 4;
 
-/// Batches by which the skewness of a mean is estimated, and how skew it may be taken to be.
+/// Batches by which the skewness of a mean is estimated.
 const SKEW_BATCHES: usize = 20;
-const SKEW_MAX: f64 = 0.12;
+
+/// By how much skewness widens an interval at the most. What Johnson's t makes of more skewness than a mean of few
+/// stalls has is no longer a width: it jumps where its cube root passes through zero, and falls beyond.
+const SKEW_WIDENS_MAX: f64 = 2.5;
 
 /// Intervals from which they may be worth more than they are: below, an alternation may be chance.
 const ALTERNATING_MIN: usize = 30;
@@ -119,12 +122,16 @@ fn skewed(t: f64, deviations: &[f64]) -> f64 {
         count += 1.0;
     }
     let skewness = (cubes / count) / (squares / count).powf(1.5).max(f64::MIN_POSITIVE);
-    let b = (skewness / (6.0 * f64::sqrt(count))).abs().min(SKEW_MAX);
+    let b = (skewness / (6.0 * f64::sqrt(count))).abs();
     if b < 1e-6 {
         return t;
     }
+    let most = SKEW_WIDENS_MAX * t;
+    if 6.0 * b * (t + b) >= 1.0 {
+        return most;
+    }
     let reach = |t: f64| (((1.0 + 6.0 * b * (t - b)).cbrt() - 1.0) / (2.0 * b)).abs();
-    reach(t).max(reach(-t))
+    reach(t).max(reach(-t)).min(most)
 }
 
 /// How many independent values `values` are worth: `n / τ`, at least 1, and at most `n` where they are few.

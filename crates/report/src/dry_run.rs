@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(
             in_words(&kept, 1, PreparedWrites { objects: 5000, bytes: (5000_u64 << 20) as f64, ..NOTHING }),
             "1 point of delete with up to 1 request in flight and objects up to 1 MiB would load it capped by \
-             --max-rate; written: 4.88 GiB in 5000 objects beforehand, those to delete anew for each point, which stays"
+             --max-rate; written: 4.88 GiB in 5000 objects beforehand, those to delete anew for each visit, which stays"
         );
         let bytes = (550_u64 << 20) as f64;
         for (objects, is_most, reported) in [

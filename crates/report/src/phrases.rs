@@ -378,9 +378,9 @@ pub(crate) fn quick_look(view: &View) -> Option<String> {
         Some(_) => SEARCH_MINUTES,
         None => minutes_of_visits(levels, visit_ms),
     };
-    let advice = format!("; --time {minutes}m gives that");
+    let advice = format!("; --time {minutes}m gives these");
     let advice = if view.run.complete && !requested.is_imported() { advice.as_str() } else { "" };
-    Some(format!("a quick look: ± is no 95 % interval before six visits of 10 s, or one of a minute{advice}"))
+    Some(format!("a quick look, without 95 % intervals{advice}"))
 }
 
 /// What six visits of each of so many levels take, in minutes, of which one takes so long, and 10 s at the least.

@@ -112,12 +112,12 @@ mod tests {
         assert_eq!((enough.summary.reach_ms, enough.summary.lasts_ms), (6_000 / 4, 6_600 / 8));
         // Few visits are a quick look however long they are, and so is a short time in however many.
         for (visits, measured_ms, is_quick_look) in [
-            (1, 44_000, true),
-            (1, 46_000, false),
+            (1, 24_000, true),
+            (1, 26_000, false),
             (2, 600_000, true),
             (5, 600_000, true),
-            (6, 44_000, true),
-            (6, 46_000, false),
+            (6, 24_000, true),
+            (6, 26_000, false),
         ] {
             let mut view = of_visits(visits);
             let series = &mut view.series[0];

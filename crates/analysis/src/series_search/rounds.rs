@@ -18,9 +18,10 @@ pub const VISITS_ENOUGH: u64 = 6;
 /// So many median latencies last a visit at the least, where there is the time for enough visits.
 const LATENCIES_MIN: u64 = 20;
 
-/// By how much visits are shorter or longer than that, as a share: were all of one length, what recurs in a multiple
-/// of it would meet each of them at the same place.
-const LENGTHS_DIFFER: f64 = 0.1;
+/// By how much visits are shorter or longer than that, as a share: were all of about one length, what recurs in a part
+/// or a multiple of it would meet each of them at the same place. At a tenth, intervals of twelve visits in a row held
+/// the mean in 48 to 76 of 100 cases with what recurs each 10 s; at a half, in 93 and more at any period.
+const LENGTHS_DIFFER: f64 = 0.5;
 
 /// How long a visit of each of so many levels lasts, of a series that takes so long, in milliseconds: all of its time is
 /// used.
@@ -127,8 +128,8 @@ mod tests {
         for seed in 0..40 {
             let all = series(seed);
             let all_ms: u64 = all.iter().map(|(_, ms)| ms).sum();
-            assert!(all.len() == 12 && (108_000..=132_000).contains(&all_ms), "{all:?}");
-            assert!(all.iter().all(|(_, ms)| (9_000..11_000).contains(ms)), "{all:?}");
+            assert!(all.len() == 12 && (90_000..=150_000).contains(&all_ms), "{all:?}");
+            assert!(all.iter().all(|(_, ms)| (5_000..15_000).contains(ms)), "{all:?}");
             for round in all.chunks(3) {
                 let mut order: Vec<u32> = round.iter().map(|(concurrency, _)| *concurrency).collect();
                 orders.insert(order.clone());
@@ -175,13 +176,13 @@ mod tests {
             all.push(ms);
             rounds.observe(&slow);
         }
-        assert!(all.len() == 9 && all[0] < 11_000 && (36_900..45_100).contains(&all[1]), "{all:?}");
+        assert!(all.len() == 9 && all[0] < 15_000 && (20_500..61_500).contains(&all[1]), "{all:?}");
         // As many as are enough for an interval come before long ones.
         slow.total.p50_ns = 60_000_000_000;
         let mut rounds = Rounds::within(360_000, levels(&[8]), 10_000, SeededRng::new(1, 0));
         rounds.next();
         rounds.observe(&slow);
-        assert!(rounds.next().is_some_and(|(_, ms)| (54_000..66_000).contains(&ms)));
+        assert!(rounds.next().is_some_and(|(_, ms)| (30_000..90_000).contains(&ms)));
         rounds.end();
         assert_eq!(rounds.next(), None);
     }

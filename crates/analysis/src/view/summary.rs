@@ -41,9 +41,9 @@ struct Reach {
     lasts_ms: u64,
 }
 
-/// Less than this is a quick look, in milliseconds: six visits of 10 s, or one of a minute, have more outside of their
-/// warm-up.
-const QUICK_MS: u64 = 45_000;
+/// Less than this is a quick look, in milliseconds: six visits of 10 s, as they are drawn, have more outside of their
+/// warm-up, and so has one of half a minute.
+const QUICK_MS: u64 = 25_000;
 
 /// The best throughput of a series: that of [`Series::headline_point`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

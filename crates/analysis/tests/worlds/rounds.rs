@@ -111,6 +111,8 @@ fn what_is_told_of_visits_in_rounds_holds() {
     for world in &WORLDS {
         for plan in PLANS {
             let mut came = tried(world, plan, tries(60) / SERIES);
+            let case = format!("{}, {} × {}: {}", world.name, plan.levels, plan.rounds, came.within.in_words());
+            assert!(came.within.count == 0 || came.within.interval().1 >= 0.9, "{case}");
             came.widths.sort_by(f64::total_cmp);
             let width = came.widths.get(came.widths.len() / 2);
             rows.push(vec![

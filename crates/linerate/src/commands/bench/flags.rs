@@ -135,7 +135,7 @@ pub(crate) struct WorkFlags {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) part_concurrent: u32,
     /// Time that all measurements of one operation and size take together. It is spent in rounds: each concurrency is
-    /// visited once per round, in random order, for 10 s or more. From six visits on, ± is a 95 % interval that covers
+    /// visited once per round, in random order, for 5 to 15 s. From six visits on, ± is a 95 % interval that covers
     /// what visits differ by; fewer are a quick look. 12m gives six visits to twelve concurrencies. With --rate, the
     /// time is split among the rates. [default: 2m, with --slo 3m, and 10s for each rate; with --duration, one visit
     /// each, and twelve times --duration for a search]

@@ -96,7 +96,7 @@ mod tests {
                 "written: 3.91 MiB in 1000 objects beforehand, which is removed with the run's own",
             ),
             ("--op stat --noclear --host 127.0.0.1:9", "written: 3.91 MiB in 1000 objects beforehand, which stays"),
-            ("--op delete", "19.5 MiB in 5000 objects beforehand, those to delete anew for each point"),
+            ("--op delete", "19.5 MiB in 5000 objects beforehand, those to delete anew for each visit"),
             ("--op put --obj.size 1MiB", "written: by put what the target takes in its time, at most "),
             (
                 "--op put --obj.size 1MiB --concurrent 1,2 --duration 5s --warmup 0s",
