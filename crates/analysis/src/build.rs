@@ -309,6 +309,17 @@ enum PointVisits {
     Enough,
 }
 
+impl PointVisits {
+    /// Whether an interval is told of them. No visit is left out of enough for what it differs by: that is in theirs.
+    fn are_steady(self, begin: &PointBegin, measured: &[&Interval]) -> bool {
+        match self {
+            PointVisits::One => begin.purpose == Purpose::Ceiling || keeps_level(measured),
+            PointVisits::Few { steady } => steady,
+            PointVisits::Enough => true,
+        }
+    }
+}
+
 /// What measured intervals had a second, of so many requests.
 fn per_second(
     measured: &[&Interval],
@@ -348,12 +359,7 @@ fn point(
     let first_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
     let ended = point_end(records, begin.point).map(|e| e.ended);
-    let steady = match visits {
-        PointVisits::One => begin.purpose == Purpose::Ceiling || keeps_level(&measured),
-        PointVisits::Few { steady } => steady,
-        // No visit is left out for what it differs by: that is in the interval.
-        PointVisits::Enough => true,
-    };
+    let steady = visits.are_steady(begin, &measured);
     let end = ended::of_point(records, begin, &measured, &sum, seconds);
     let per_second = |what: fn(&IntervalRow) -> f64| {
         let estimate = per_second(&measured, seconds, sum.requests, visits, what);

@@ -41,8 +41,8 @@ const VISITS_COSINES: u32 = 5;
 /// log-normal length and 87 with what is forgotten in that time; at an eighth 93 and 94, and all others more.
 pub const REACH: u64 = 8;
 
-/// The same of all visits of a concurrency in rounds: a disturbance must recur within the measured time divided by this,
-/// and a state end, on average, within the time from the first visit to the last divided by [`STATE_REACH`].
+/// The same of all visits of a concurrency in rounds: a disturbance must recur within the measured time divided by
+/// this, and a state end, on average, within the time from the first visit to the last divided by [`STATE_REACH`].
 pub const VISITS_REACH: u64 = 4;
 pub const STATE_REACH: u64 = 8;
 

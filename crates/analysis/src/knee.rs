@@ -2,8 +2,8 @@
 //!
 //! The curve is the steady throughput over a grid of concurrencies, each about √2 of the one before ([`grid`]). The
 //! knee is the least concurrency of the grid that gives at least [`SHARE`] of the curve's maximum. [`KneeSearch`] asks
-//! for points until the data leave no choice but neighbours, the figures that decide are known to 2 %, or the time allowed is
-//! spent; [`judge`] says what any set of points shows. Method, and what it cannot say: `docs/method/knee.md`.
+//! for points until the data leave no choice but neighbours, the figures that decide are known to 2 %, or the time
+//! allowed is spent; [`judge`] says what any set of points shows. Method, and its limits: `docs/method/knee.md`.
 
 use std::cmp::Ordering;
 
@@ -11,8 +11,8 @@ use linerate_record::run::SearchSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::series_search::rounds;
 use crate::student::NORMAL_95;
+use crate::visit_times::{VISIT_MS, VISITS_ENOUGH};
 
 mod candidates;
 mod concave;
@@ -84,12 +84,12 @@ impl KneeLimits {
     }
 }
 
-/// How far the search of a series may go, as its folder tells. Where visits are as long as those in rounds, there is the
+/// How far the search of a series may go, as its folder tells. Where visits are as long as those in rounds, there is
 /// time for as many of what decides as an interval of visits takes.
 #[must_use]
 pub fn limits(search: &SearchSpec, point_ms: u64) -> KneeLimits {
-    let is_long = point_ms / VISITS_IN_A_POINT >= rounds::VISIT_MS;
-    let visits_least = if is_long { rounds::VISITS_ENOUGH as u32 } else { VISITS_LEAST };
+    let is_long = point_ms / VISITS_IN_A_POINT >= VISIT_MS;
+    let visits_least = if is_long { VISITS_ENOUGH as u32 } else { VISITS_LEAST };
     let usual = KneeLimits::new(search.lowest, search.highest);
     KneeLimits { point_ms, budget_ms: search.series_ms, visits_least, ..usual }
 }

@@ -38,4 +38,5 @@ mod target_outages;
 pub mod thresholds;
 pub mod usl;
 pub mod view;
+pub mod visit_times;
 pub mod warm_up;

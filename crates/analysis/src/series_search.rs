@@ -3,7 +3,7 @@
 use linerate_record::load::{Level, Levels};
 use linerate_record::run::{LoadRequest, StopReason};
 
-pub mod rounds;
+mod rounds;
 
 use self::rounds::Rounds;
 use crate::knee::{self, KneeProbe, KneeSearch, KneeStep, KneeVisit};
@@ -11,6 +11,7 @@ use crate::open_loop;
 use crate::rng::SeededRng;
 use crate::slo::{RateProbe, RateSearch, RateSearchStep};
 use crate::view::{Measure, Point, Series};
+use crate::visit_times;
 
 /// Points of full length that the search for the knee of one series may take, where no time is said for it.
 pub const KNEE_POINTS_MAX: usize = 12;
@@ -24,7 +25,9 @@ pub const RATE_POINTS_MAX: usize = 18;
 pub fn visits_max(levels: &Levels, series_ms: Option<u64>, visit_ms: u64) -> usize {
     let in_time = |known: usize| series_ms.map_or(known, |ms| ms.div_ceil(visit_ms.max(1)) as usize);
     match levels {
-        Levels::Given(all) => all.len() * series_ms.map_or(1, |ms| rounds::rounds(ms, all.len(), visit_ms) as usize),
+        Levels::Given(all) => {
+            all.len() * series_ms.map_or(1, |ms| visit_times::rounds(ms, all.len(), visit_ms) as usize)
+        }
         Levels::Searched { .. } => in_time(KNEE_POINTS_MAX),
         Levels::Rates { per_s, .. } => per_s.len(),
         Levels::RateSearch { .. } => in_time(RATE_POINTS_MAX),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use linerate_analysis::knee::VISITS_IN_A_POINT;
-use linerate_analysis::series_search::rounds;
+use linerate_analysis::visit_times::{self, VISIT_MS, VISITS_ENOUGH};
 use linerate_record::lines::wrapped;
 use linerate_record::load::{Levels, Load, Server};
 use linerate_record::run::PointSizes;
@@ -53,7 +53,7 @@ pub struct DryRun<'r> {
 }
 
 /// What a point of a search takes whose visits are as long as those in rounds.
-const SEARCH_POINT_NS: u64 = rounds::VISIT_MS * VISITS_IN_A_POINT * 1_000_000;
+const SEARCH_POINT_NS: u64 = VISIT_MS * VISITS_IN_A_POINT * 1_000_000;
 
 /// Columns of what a line begins with.
 const LEAD: usize = 9;
@@ -94,6 +94,7 @@ pub fn dry_run(of: &DryRun<'_>, columns: Option<usize>) -> String {
     };
     let time = format!("{}, plus {alongside}", time_in_words(load, &time));
     text.push_str(&line("time", &time));
+    quick_look(load).into_iter().for_each(|look| text.push_str(&line("±", &look)));
     of.consent.into_iter().for_each(|why| text.push_str(&line("consent", why)));
     of.notes.iter().for_each(|note| text.push_str(&line("note", note)));
     text.push_str("nothing was contacted, written or deleted\n");
@@ -102,18 +103,32 @@ pub fn dry_run(of: &DryRun<'_>, columns: Option<usize>) -> String {
 
 /// What the points take together in words, which are visited in rounds or not.
 fn time_in_words(load: &Load, time: &str) -> String {
-    let look = |minutes: u64| format!(" (a quick look: --time {minutes}m gives 95 % intervals)");
     let (Levels::Given(levels), Some(series_ns)) = (&load.levels, load.time.series_ns) else {
-        let is_quick = matches!(load.levels, Levels::Searched { .. }) && load.time.duration_ns < SEARCH_POINT_NS;
-        return format!("at most {time}{}", if is_quick { look(SEARCH_MINUTES) } else { String::new() });
+        return format!("at most {time}");
     };
-    let visit_ns = load.time.duration_ns + load.time.warmup_ns.0.unwrap_or(0);
-    let visit = duration_ns(visit_ns as f64);
-    let rounds = rounds::rounds(series_ns, levels.len(), visit_ns);
+    let visit = duration_ns(visit_ns(load) as f64);
+    let rounds = visit_times::rounds(series_ns, levels.len(), visit_ns(load));
     let all = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-    let minutes = minutes_of_visits(levels.len(), visit_ns / 1_000_000);
-    let look = if rounds < rounds::VISITS_ENOUGH { look(minutes) } else { String::new() };
-    format!("about {time} in {all} of visits of {visit}{look}")
+    format!("about {time} in {all} of visits of {visit}")
+}
+
+/// A visit of a load, its warm-up included.
+fn visit_ns(load: &Load) -> u64 {
+    load.time.duration_ns + load.time.warmup_ns.0.unwrap_or(0)
+}
+
+/// What must be said of intervals of too few visits; `None` where there are enough.
+fn quick_look(load: &Load) -> Option<String> {
+    let minutes = match (&load.levels, load.time.series_ns) {
+        (Levels::Given(levels), Some(series_ns)) => {
+            let rounds = visit_times::rounds(series_ns, levels.len(), visit_ns(load));
+            let minutes = minutes_of_visits(levels.len(), visit_ns(load) / 1_000_000);
+            (rounds < VISITS_ENOUGH).then_some(minutes)
+        }
+        (Levels::Searched { .. }, _) => (load.time.duration_ns < SEARCH_POINT_NS).then_some(SEARCH_MINUTES),
+        _ => None,
+    };
+    minutes.map(|minutes| format!("a quick look, without 95 % intervals; --time {minutes}m gives these"))
 }
 
 /// The load and what it writes in words, for whoever must consent to it; each of its series is measured from so many
@@ -288,8 +303,8 @@ mod tests {
              as fast as it can\n           get 1MiB\n           get 4KiB\n           put 1MiB\n           put 4KiB\n\
              writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, at most 480 GiB \
              for each GiB/s that it takes, which is deleted again\n\
-             time     at most 8 min 00 s (a quick look: --time 12m gives 95 % intervals), plus writing objects, deleting \
-             them and measuring ceilings\n\
+             time     at most 8 min 00 s, plus writing objects, deleting them and measuring ceilings\n\
+             ±        a quick look, without 95 % intervals; --time 12m gives these\n\
              consent  it asks\nnote     what is odd of it\nnothing was contacted, written or deleted\n"
         );
         let of_clients = dry_run(&DryRun { numbers: 3, ..planned_run }, None);

@@ -1,5 +1,6 @@
 //! A view as JUnit's XML, for what shows tests: a case for whether other load disturbed the run, one for whether all
-//! was measured, one for the requests of the run and one for those of each series, one for its own thresholds, and one for each that it is held against afterwards.
+//! was measured, one for the requests of the run and one for those of each series, one for its own thresholds, and one
+//! for each that it is held against afterwards.
 
 use std::fmt::Write as _;
 

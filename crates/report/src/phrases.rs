@@ -14,12 +14,12 @@ pub(crate) mod site_and_plan;
 
 use linerate_analysis::compare::SeriesComparison;
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
-use linerate_analysis::series_search::rounds;
 use linerate_analysis::usl::{Range, UslFitResult};
 use linerate_analysis::view::{
     Best, Bottleneck, ClientCeiling, Estimate, Latency, Measure, Point, PredictedCurve, RunSummary, Series, UslScaling,
     View,
 };
+use linerate_analysis::visit_times::{VISIT_MS, VISITS_ENOUGH};
 use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
@@ -385,7 +385,7 @@ pub(crate) fn quick_look(view: &View) -> Option<String> {
 
 /// What six visits of each of so many levels take, in minutes, of which one takes so long, and 10 s at the least.
 pub(crate) fn minutes_of_visits(levels: usize, visit_ms: u64) -> u64 {
-    (levels as u64 * rounds::VISITS_ENOUGH * visit_ms.max(rounds::VISIT_MS)).div_ceil(60_000)
+    (levels as u64 * VISITS_ENOUGH * visit_ms.max(VISIT_MS)).div_ceil(60_000)
 }
 
 /// A latency and how far it is known: `12.3 ms (11.8 to 13.1 ms)`.

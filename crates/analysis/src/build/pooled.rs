@@ -6,8 +6,8 @@ use linerate_record::run::{Interval, PointBegin};
 use super::{PointVisits, point};
 use crate::bottlenecks;
 use crate::records::Records;
-use crate::series_search::rounds::VISITS_ENOUGH;
 use crate::view::{MachineSample, Measure, Point, Series};
+use crate::visit_times::VISITS_ENOUGH;
 
 /// A point for each concurrency of a closed loop that was visited again, by rising concurrency.
 pub(super) fn pooled(

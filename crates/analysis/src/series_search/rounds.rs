@@ -1,19 +1,11 @@
-//! The course of a series whose levels are given: rounds, in each of which every level is visited once, in an order that
-//! is drawn. What disturbs a target for minutes then meets all levels, and none of them for all of its time.
+//! The course of a series whose levels are given: rounds, in each of which every level is visited once, in an order
+//! that is drawn. What disturbs a target for minutes then meets all levels, and none of them for all of its time.
 
 use linerate_record::load::Level;
 
 use crate::rng::{SeededRng, shuffle};
 use crate::view::Point;
-
-/// A visit lasts so long, where there is the time.
-pub const VISIT_MS: u64 = 10_000;
-
-/// Most visits of one level: with more time, they last longer.
-pub const VISITS_MAX: u64 = 48;
-
-/// Visits of a level from which its interval is a 95 % one, of what visits differ by.
-pub const VISITS_ENOUGH: u64 = 6;
+use crate::visit_times::{VISITS_ENOUGH, to_spare};
 
 /// So many median latencies last a visit at the least, where there is the time for enough visits.
 const LATENCIES_MIN: u64 = 20;
@@ -22,29 +14,6 @@ const LATENCIES_MIN: u64 = 20;
 /// or a multiple of it would meet each of them at the same place. At a tenth, intervals of twelve visits in a row held
 /// the mean in 48 to 76 of 100 cases with what recurs each 10 s; at a half, in 93 and more at any period.
 const LENGTHS_DIFFER: f64 = 0.5;
-
-/// How long a visit of each of so many levels lasts, of a series that takes so long, in milliseconds: all of its time is
-/// used.
-#[must_use]
-pub const fn visit_ms(series_ms: u64, levels: usize) -> u64 {
-    let levels = if levels == 0 { 1 } else { levels as u64 };
-    let share = series_ms / levels;
-    let visits = share / VISIT_MS;
-    let visits = if visits < VISITS_MAX { visits } else { VISITS_MAX };
-    share / if visits == 0 { 1 } else { visits }
-}
-
-/// How many rounds a series of so many levels has time for, each visit of which takes `visit_ms`: one at the least.
-#[must_use]
-pub fn rounds(series_ms: u64, levels: usize, visit_ms: u64) -> u64 {
-    let round_ms = visit_ms.saturating_mul(levels as u64).max(1);
-    (series_ms.saturating_add(to_spare(round_ms)) / round_ms).max(1)
-}
-
-/// By how much the last round may exceed the time: visits last whole intervals, which may be a little longer.
-const fn to_spare(round_ms: u64) -> u64 {
-    round_ms / 10
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Rounds {
@@ -141,26 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn visits_last_ten_seconds_or_more_and_use_all_the_time() {
-        for (series_s, count, visit_s, rounds_of) in [
-            (120, 1, 10, 12),
-            (120, 3, 10, 4),
-            (120, 5, 12, 2),
-            (120, 7, 17, 1),
-            (120, 16, 7, 1),
-            (15, 1, 15, 1),
-            (720, 12, 10, 6),
-            (86_400, 1, 1_800, 48),
-        ] {
-            let ms = visit_ms(series_s * 1_000, count);
-            assert_eq!(
-                (ms / 1_000, rounds(series_s * 1_000, count, ms)),
-                (visit_s, rounds_of),
-                "{series_s} s, {count}"
-            );
-        }
-        // One round there is at the least.
-        assert_eq!((rounds(1_000, 4, 10_000), rounds(0, 0, 0)), (1, 1));
+    fn a_series_has_one_round_at_the_least_and_what_is_visited_once_keeps_its_order() {
         let once = visits(Rounds::within(1_000, levels(&[1, 2]), 10_000, SeededRng::new(1, 0)));
         assert_eq!(once.len(), 2);
         assert_eq!(visits(Rounds::once(levels(&[1, 9, 4]), 500)), [(1, 500), (9, 500), (4, 500)]);

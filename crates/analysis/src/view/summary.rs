@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClientCeiling, Estimate, Measure, Point, Series, View, ceiling_of, is_none_of_it};
 use crate::estimate::{REACH, STATE_REACH, VISITS_REACH};
 use crate::knee;
-use crate::series_search::rounds::VISITS_ENOUGH;
+use crate::visit_times::VISITS_ENOUGH;
 
 /// What the points of a series come to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,8 +20,8 @@ pub struct Summary {
     /// visits for that.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub lasts_ms: u64,
-    /// Whether rows of a closed loop, of a search the knee and the best, have fewer visits or less time than an interval
-    /// takes that is called one of 95 %.
+    /// Whether rows of a closed loop, of a search the knee and the best, have fewer visits or less time than a 95 %
+    /// interval takes.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub quick_look: bool,
     /// The longest warm-up that was cut off of a point, in milliseconds.

@@ -12,7 +12,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clap::{Args as _, Command};
-use linerate_analysis::series_search::{KNEE_POINTS_MAX, RATE_POINTS_MAX, rounds};
+use linerate_analysis::series_search::{KNEE_POINTS_MAX, RATE_POINTS_MAX};
+use linerate_analysis::visit_times;
 use linerate_load::hosts::{HostsError, NamedHosts};
 use linerate_record::load::{
     BodyOptions, CanaryRules, Endpoint, Levels, Load, Objects, OwnTarget, Server, StopConditions, Time, TlsTrust,
@@ -32,7 +33,7 @@ const SERIES_MS: u64 = 120_000;
 /// How long a point of a search or of an open loop takes unless it is said, in milliseconds.
 const POINT_MS: u64 = 10_000;
 
-/// How long a point of a search for the knee takes at the most, in milliseconds, unless it is said: three visits of 10 s.
+/// How long a point of a search for the knee takes at the most unless it is said, in milliseconds: three visits.
 const KNEE_POINT_MS_MAX: u64 = 30_000;
 
 /// Largest description on standard input: thousands of levels and sizes.
@@ -247,7 +248,7 @@ fn point_times(flags: &WorkFlags, levels: &Levels) -> Time {
     let (series_ms, visit_ms) = match levels {
         Levels::Given(all) => {
             let series_ms = time_ms.or(duration_ms.is_none().then_some(SERIES_MS));
-            (series_ms, rounds::visit_ms(series_ms.unwrap_or(SERIES_MS), all.len()))
+            (series_ms, visit_times::visit_ms(series_ms.unwrap_or(SERIES_MS), all.len()))
         }
         Levels::Searched { .. } => {
             let share_ms = |ms: u64| (ms / KNEE_POINTS_MAX as u64).min(KNEE_POINT_MS_MAX);
