@@ -26,7 +26,8 @@ pub fn visits_max(levels: &Levels, series_ms: Option<u64>, visit_ms: u64) -> usi
     let in_time = |known: usize| series_ms.map_or(known, |ms| ms.div_ceil(visit_ms.max(1)) as usize);
     match levels {
         Levels::Given(all) => {
-            all.len() * series_ms.map_or(1, |ms| visit_times::rounds(ms, all.len(), visit_ms) as usize)
+            let rounds = series_ms.map_or(1, |ms| visit_times::rounds(ms, all.len(), visit_ms));
+            all.len().saturating_mul(usize::try_from(rounds).unwrap_or(usize::MAX))
         }
         Levels::Searched { .. } => in_time(KNEE_POINTS_MAX),
         Levels::Rates { per_s, .. } => per_s.len(),
