@@ -319,7 +319,8 @@ mod tests {
             "objects  s3://bucket/under/, existing objects\n",
             "in flight, on existing objects, as fast as it can\n           get existing\nwrites",
             "writes   nothing would be written\n",
-            "plus listing objects and measuring ceilings\nnothing was contacted",
+            "plus listing objects and measuring ceilings\n±        a quick look",
+            "gives these\nnothing was contacted",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
