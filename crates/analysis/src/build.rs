@@ -208,11 +208,8 @@ fn rates(intervals: &[&Interval]) -> Vec<f64> {
     let rows = || intervals.iter().flat_map(|i| i.whole_rows());
     let (requests, bytes) = (rows().map(|row| row.requests).sum(), rows().map(|row| row.bytes).sum());
     let measure = headline_measure(requests, bytes, rows().any(|row| row.moved_bytes > 0));
-    let of_row = |row: &IntervalRow| match measure {
-        Measure::Bytes => row.moved_bytes as f64,
-        Measure::Requests => row.requests as f64,
-    };
-    let rate = |i: &&Interval| i.whole_rows().map(of_row).sum::<f64>() * 1e3 / i.length_ms().max(1) as f64;
+    let rate =
+        |i: &&Interval| i.whole_rows().map(|row| measure.of_row(row)).sum::<f64>() * 1e3 / i.length_ms().max(1) as f64;
     intervals.iter().map(rate).collect()
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{Interval, IntervalRow};
+use linerate_record::run::Interval;
 
 use crate::counters;
 use crate::open_loop;
@@ -244,11 +244,9 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
     let measured = run.measured(point);
     let whole_ms = counters::usual_ms(&measured);
     let whole = measured.into_iter().filter(|i| i.to_ms - i.from_ms == whole_ms && whole_ms > 0);
-    let moved = |row: &IntervalRow| match measure {
-        Measure::Bytes => row.moved_bytes as f64,
-        Measure::Requests => row.requests as f64,
-    };
-    whole.map(|i| i.whole_rows().map(moved).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64).collect()
+    whole
+        .map(|i| i.whole_rows().map(|row| measure.of_row(row)).sum::<f64>() * 1e3 / (i.to_ms - i.from_ms) as f64)
+        .collect()
 }
 
 /// What is judged of a series: each visit, and all visits of a concurrency together where they are enough, since what

@@ -59,26 +59,22 @@ pub struct FoundWarmUp {
     pub settled: bool,
 }
 
-/// Whether throughputs of intervals, in order, keep one level to the end.
-#[must_use]
-pub fn keeps_level(values: &[f64]) -> bool {
-    !changes_late(values)
-}
-
 /// Finds the warm-up of a cell of an experiment in the throughputs of its intervals, in order.
 #[must_use]
 pub fn warm_up(values: &[f64]) -> FoundWarmUp {
     let cut = least(values).filter(|&cut| is_apart(values, cut, DIFFERS));
     let cut = cut.filter(|&cut| !comes_back(values, cut)).unwrap_or(0);
     // A cut takes the first half of a slow drift for a warm-up, and leaves half of the change.
-    FoundWarmUp { cut, settled: !changes_late(values) && !changes_late(&values[cut..]) }
+    FoundWarmUp { cut, settled: keeps_level(values) && keeps_level(&values[cut..]) }
 }
 
-/// Whether the level of the last quarter is one that the first half never had.
-fn changes_late(values: &[f64]) -> bool {
+/// Whether throughputs of intervals, in order, keep one level to the end: that of the last quarter is none that the
+/// first half never had.
+#[must_use]
+pub fn keeps_level(values: &[f64]) -> bool {
     let n = values.len();
     if n < LATE_LOOK {
-        return false;
+        return true;
     }
     let part = |i: usize| mean(&values[i * n / PARTS..(i + 1) * n / PARTS]);
     let parts: Vec<f64> = (0..PARTS).map(part).collect();
@@ -86,7 +82,8 @@ fn changes_late(values: &[f64]) -> bool {
     let is_above = |high: &[f64], low: &[f64]| high.iter().all(|h| low.iter().all(|l| h > l));
     // The middle of the first half: a warm-up in it is no change of the rest.
     let change = median(early.to_vec()).map_or(0.0, |before| (mean(late) - before).abs());
-    (is_above(late, early) || is_above(early, late)) && change >= LATE_SHARE * mean(values)
+    let is_apart = is_above(late, early) || is_above(early, late);
+    !(is_apart && change >= LATE_SHARE * mean(values))
 }
 
 fn mean(part: &[f64]) -> f64 {

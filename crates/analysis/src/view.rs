@@ -9,7 +9,7 @@ use linerate_record::finding::Finding;
 pub use linerate_record::histogram::Latency;
 use linerate_record::load::Workload;
 use linerate_record::machine::Machine;
-use linerate_record::run::{Client, LoadRequest, MaybeKnown, Op, PointSizes, StopReason, Target};
+use linerate_record::run::{Client, IntervalRow, LoadRequest, MaybeKnown, Op, PointSizes, StopReason, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::canary::Canary;
@@ -111,6 +111,16 @@ pub enum Measure {
     Bytes,
     /// Requests per second: for operations without bodies, and bodies below 64 KiB.
     Requests,
+}
+
+impl Measure {
+    /// What an interval's row has of it.
+    pub(crate) fn of_row(self, row: &IntervalRow) -> f64 {
+        match self {
+            Measure::Bytes => row.moved_bytes as f64,
+            Measure::Requests => row.requests as f64,
+        }
+    }
 }
 
 /// Mean body below which requests per second tell more than bytes per second.

@@ -12,12 +12,9 @@ pub const VISITS_ENOUGH: u64 = 6;
 /// How long a visit of each of so many levels lasts, of a series that takes so long, in milliseconds: all of its time
 /// is used.
 #[must_use]
-pub const fn visit_ms(series_ms: u64, levels: usize) -> u64 {
-    let levels = if levels == 0 { 1 } else { levels as u64 };
-    let share = series_ms / levels;
-    let visits = share / VISIT_MS;
-    let visits = if visits < VISITS_MAX { visits } else { VISITS_MAX };
-    share / if visits == 0 { 1 } else { visits }
+pub fn visit_ms(series_ms: u64, levels: usize) -> u64 {
+    let share_ms = series_ms / levels.max(1) as u64;
+    share_ms / (share_ms / VISIT_MS).clamp(1, VISITS_MAX)
 }
 
 /// How many rounds a series of so many levels has time for, each visit of which takes `visit_ms`: one at the least.

@@ -32,9 +32,8 @@ const MOST: f64 = 0.75;
 
 /// The warm-up of a visit of so long for which none is stated.
 #[must_use]
-pub const fn usual_ms(visit_ms: u64) -> u64 {
-    let part = visit_ms / USUAL_PART;
-    if part < USUAL_MS_MAX { part } else { USUAL_MS_MAX }
+pub fn usual_ms(visit_ms: u64) -> u64 {
+    (visit_ms / USUAL_PART).min(USUAL_MS_MAX)
 }
 
 /// A stated warm-up as it falls on the intervals of a visit: up to the start of the first whole one behind it. All of a

@@ -63,11 +63,7 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
 
 /// The mean over all intervals.
 fn throughput(all: &[&Interval], measure: Measure) -> Option<Figure> {
-    let moved = |row: &IntervalRow| match measure {
-        Measure::Bytes => row.moved_bytes as f64,
-        Measure::Requests => row.requests as f64,
-    };
-    let sum = |i: &Interval| i.whole_rows().map(moved).sum::<f64>();
+    let sum = |i: &Interval| i.whole_rows().map(|row| measure.of_row(row)).sum::<f64>();
     let seconds = |i: &Interval| (i.to_ms - i.from_ms) as f64 / 1e3;
     let mean = all.iter().map(|i| sum(i)).sum::<f64>() / all.iter().map(|i| seconds(i)).sum::<f64>();
     let requests = all.iter().flat_map(|i| i.whole_rows()).map(|row| row.requests).sum();
