@@ -9,6 +9,7 @@ mod coupled;
 mod device;
 mod ethtool;
 mod file;
+mod gone;
 mod interrupts;
 mod kernel_build;
 mod namespace;
@@ -24,6 +25,7 @@ mod space_identity;
 mod stacked_interfaces;
 mod sysctl;
 mod sysfs;
+mod value_text;
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -36,8 +38,8 @@ use linerate_record::knob::{
 use crate::machine;
 use crate::root::Root;
 pub use coupled::in_words as alongside_in_words;
-pub(crate) use device::Gone;
 pub(crate) use ethtool::{PortStatistics, interface_mbits_per_s, pauses_received, port_statistics};
+pub(crate) use gone::Gone;
 pub use kernel_build::KernelBuild;
 pub use namespace::identity;
 pub(crate) use namespace::within_process;
@@ -48,10 +50,7 @@ use resolved_locator::resolve;
 pub(crate) use space_identity::identity_as_meant;
 pub use space_identity::{is_unmoved, space_identity};
 pub use sysfs::require_device_name;
-
-/// The longest value that the kernel takes in one write, with its line's end: a page of sysfs (`fs/kernfs/file.c:
-/// kernfs_fop_write_iter`), a byte less of a list of ports (`kernel/sysctl.c: proc_do_large_bitmap`).
-const LONGEST_VALUE_BYTES: usize = 4094;
+use value_text::{LONGEST_VALUE_BYTES, SettingReading, invalid};
 
 /// Whether a setting can be changed while the machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +59,6 @@ pub enum Changeable {
     /// It cannot, and why, with what to do instead.
     No(&'static str),
 }
-
-/// What was read: the text, and what it can be.
-pub(crate) type SettingReading = (String, Vec<String>);
 
 /// Whether settings of this kind can be changed while the machine runs.
 #[must_use]

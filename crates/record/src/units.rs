@@ -178,11 +178,15 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// A duration in the unit that suits it: `850 ns`, `22.4 µs`, `1.30 ms`, `2.05 s`.
+/// A duration in the unit that suits it: `850 ns`, `22.4 µs`, `1.30 ms`, `2.05 s`, `4 min 05 s`, `1 h 40 min`.
 #[must_use]
 pub fn duration_ns(ns: f64) -> String {
     if ns >= 60e9 {
         let seconds = (ns / 1e9).round() as u64;
+        let minutes = (seconds + 30) / 60;
+        if seconds >= 3600 {
+            return format!("{} h {:02} min", minutes / 60, minutes % 60);
+        }
         return format!("{} min {:02} s", seconds / 60, seconds % 60);
     }
     let (value, unit) = stepped(ns, 1000.0, &["ns", "µs", "ms", "s"]);
@@ -514,6 +518,7 @@ mod tests {
         assert_eq!(duration_ns(22_400.0), "22.4 µs");
         assert_eq!(duration_ns(0.0), "0 ns");
         assert_eq!(duration_ns(90e9), "1 min 30 s");
+        assert_eq!(duration_ns(6000e9), "1 h 40 min");
         assert_eq!(bits_per_s(24.1e9), "24.1 Gb/s");
         assert_eq!(count(14_230.0), "14.2 k");
         assert_eq!(count(912.4), "912");

@@ -124,9 +124,12 @@ fn headline(series: &Series) -> String {
         1 => ", 1 request failed".to_owned(),
         n => format!(", {} requests failed", phrases::grouped(n)),
     };
+    // Without it, a ± would pass for one of 95 %.
+    let quick = if series.summary.quick_look { ", a quick look" } else { "" };
     let verdict = point.open.as_ref().filter(|open| open.verdict().is_some()).map(phrases::bounds);
     let verdict = verdict.map_or_else(String::new, |word| format!(", --slo {word}"));
-    format!("{figure} {} at {}{verdict}{bound}{failed}", phrases::plus_minus(best), phrases::load(point))
+    let (plus_minus, load) = (phrases::plus_minus(best), phrases::load(point));
+    format!("{figure} {plus_minus} at {load}{quick}{verdict}{bound}{failed}")
 }
 
 fn started(unix_ms: u64) -> String {

@@ -5,9 +5,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use super::SettingReading;
 use super::netlink::{self, attribute, attributes, content, nest, number, text};
-use super::resolved_locator::invalid;
+use super::value_text::{SettingReading, invalid};
 
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;

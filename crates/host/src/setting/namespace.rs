@@ -12,7 +12,7 @@ use linerate_record::knob::Space;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::device::Gone;
+use super::gone::Gone;
 use super::{file, namespaces};
 use crate::root::Root;
 

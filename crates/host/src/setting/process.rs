@@ -4,7 +4,7 @@ use std::io;
 
 use super::file::{self, Links};
 use super::namespace::InNamespace;
-use super::resolved_locator::invalid;
+use super::value_text::invalid;
 
 /// The hard limit of a name, as `/proc/PID/limits` has it.
 pub(super) fn limit(in_namespace: &InNamespace<'_>, name: &str) -> io::Result<String> {

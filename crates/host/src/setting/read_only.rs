@@ -7,7 +7,7 @@ use linerate_record::knob::Mount;
 
 use super::file::{self, Links};
 use super::namespace::InNamespace;
-use super::resolved_locator::invalid;
+use super::value_text::invalid;
 
 /// What an option or argument without a value is, and one that is not there.
 const PRESENT: &str = "present";

@@ -8,7 +8,8 @@ use linerate_record::knob::Locator;
 
 use super::file::{self, Links};
 use super::namespace::InNamespace;
-use super::{SettingReading, ethtool, interrupts, netlink, process, read_only, sysctl, sysfs};
+use super::value_text::{SettingReading, invalid, number, switch};
+use super::{ethtool, interrupts, netlink, process, read_only, sysctl, sysfs};
 
 /// Where one setting is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +44,8 @@ pub(super) fn resolve(locator: &Locator, device: Option<&str>) -> io::Result<Res
         return Err(invalid("a device is given, but the setting does not belong to a device"));
     }
     let of_device = || {
-        device.map(str::to_owned).ok_or_else(|| {
-            invalid(
-                "the setting belongs to a device, but none is \
-                                                                        given",
-            )
-        })
+        let device = device.map(str::to_owned);
+        device.ok_or_else(|| invalid("the setting belongs to a device, but none is given"))
     };
     let interface = || of_device().and_then(|name| sysfs::require_device_name(&name).map(|()| name));
     Ok(match *locator {
@@ -74,7 +71,7 @@ pub(super) fn resolve(locator: &Locator, device: Option<&str>) -> io::Result<Res
     })
 }
 
-/// The spot of a setting beside another, from a journal: as carefully as from anywhere.
+/// Where a setting that is coupled to another is, from a journal: checked as carefully as from anywhere.
 pub(super) fn from_recorded(address: &RecordedLocator) -> io::Result<ResolvedLocator> {
     Ok(match address {
         RecordedLocator::Sysctl(name) => ResolvedLocator::Sysctl(sysctl::path(name)?),
@@ -90,7 +87,7 @@ pub(super) fn from_recorded(address: &RecordedLocator) -> io::Result<ResolvedLoc
     })
 }
 
-/// Whether a setting beside another is the one of a device that a locator tells.
+/// Whether a setting that is coupled to another is the one that a locator tells of a device.
 pub(crate) fn is_at(address: &RecordedLocator, locator: &Locator, device: Option<&str>) -> bool {
     let (Ok(noted), Ok(reported)) = (from_recorded(address), resolve(locator, device)) else { return false };
     // What moves with another interface's MTU is noted by its file.
@@ -169,21 +166,4 @@ pub(super) fn write(in_namespace: &InNamespace<'_>, resolved: &ResolvedLocator, 
         ResolvedLocator::Channels(device) => ethtool::set_channels(device, number(value)?),
         _ => Err(io::Error::new(io::ErrorKind::Unsupported, "it cannot be changed while the machine runs")),
     }
-}
-
-pub(super) fn number(value: &str) -> io::Result<u32> {
-    value.trim().parse().map_err(|_| invalid(format!("{value:?} is not a whole number")))
-}
-
-pub(super) fn switch(value: &str) -> io::Result<bool> {
-    match value.trim() {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        other => Err(invalid(format!("{other:?} is neither on nor off"))),
-    }
-}
-
-/// What was asked for cannot be.
-pub(super) fn invalid(why: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, why.into())
 }

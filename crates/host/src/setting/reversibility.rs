@@ -7,7 +7,8 @@ use super::file::folder_is_there;
 use super::namespace::InNamespace;
 use super::other_netns::StackedElsewhere;
 use super::resolved_locator::{self, ResolvedLocator};
-use super::{LONGEST_VALUE_BYTES, coupled, ethtool, netlink, other_netns, stacked_interfaces};
+use super::value_text::{LONGEST_VALUE_BYTES, number};
+use super::{coupled, ethtool, netlink, other_netns, stacked_interfaces};
 
 /// The least MTU of each family, below which an interface has it no more: its addresses, routes and settings go
 /// (`net/ipv6/addrconf.c: addrconf_notify`, `net/ipv4/devinet.c: inetdev_event`).
@@ -117,8 +118,7 @@ pub(super) fn elsewhere_before(
     new: &str,
 ) -> io::Result<Option<StackedElsewhere>> {
     let ResolvedLocator::Mtu(device) = resolved else { return Ok(None) };
-    let (prior, new) =
-        (resolved_locator::number(&resolved_locator::read(in_namespace, resolved)?.0)?, resolved_locator::number(new)?);
+    let (prior, new) = (number(&resolved_locator::read(in_namespace, resolved)?.0)?, number(new)?);
     let on_top = all_on_top(in_namespace, device);
     let why = other_netns::refusal(&on_top, prior, new, true);
     why.map_or(Ok(Some(on_top)), |why| Err(io::Error::other(why)))

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::resolved_locator::invalid;
+use super::value_text::invalid;
 
 /// The path below `proc/sys`: `net.core.rmem_max` is `net/core/rmem_max`. A slash is a dot in the name of an interface,
 /// as `sysctl(8)` has it: `net.ipv6.conf.eth0/7.mtu` is `net/ipv6/conf/eth0.7/mtu`.

@@ -7,8 +7,8 @@ use linerate_record::knob::{DeviceClass, as_grouped, same_in};
 
 use super::file::{self, Links, names};
 use super::namespace::InNamespace;
-use super::resolved_locator::invalid;
-use super::{SettingReading, read_only};
+use super::read_only;
+use super::value_text::{SettingReading, invalid};
 
 /// Disks that are none: loops, memory, device mappings, RAID, network block devices, optical drives.
 const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "md", "nbd", "sr", "fd"];

@@ -36,3 +36,13 @@ fn a_list_of_runs_shows_requests_that_failed() {
         assert_eq!(failed(&view), 1, "{row}");
     }
 }
+
+#[test]
+fn a_list_of_runs_marks_a_quick_look() {
+    let mut view = fixture::usual();
+    for quick_look in [true, false] {
+        view.series[0].summary.quick_look = quick_look;
+        let row = linerate_report::runs::row("runs/a", &view, None);
+        assert_eq!(row.lines().next().is_some_and(|line| line.contains(", a quick look")), quick_look, "{row}");
+    }
+}
