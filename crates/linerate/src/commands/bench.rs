@@ -4,11 +4,13 @@ pub(crate) mod alias;
 mod canary;
 mod client_counts;
 mod clients;
+mod deletion;
 mod dry_run;
 pub(crate) mod flags;
 mod lost_clients;
 mod objects;
 mod open_run;
+mod point_ending;
 mod points;
 mod preparation;
 mod prerequisites;
@@ -19,6 +21,8 @@ mod setup;
 mod stored_check;
 mod target_calls;
 mod versioned_bucket;
+mod versioning_check;
+mod written_set;
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -43,8 +47,9 @@ use flags::{BenchFlags, Output};
 use objects::RunObjects;
 use open_run::OpenRun;
 use points::{drive_series, measure_client_ceilings};
+use prerequisites::RunContext;
 use recorder::Recorder;
-use setup::{PreparedRun, RunContext};
+use setup::PreparedRun;
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let (load_description, notes) = resolve::resolve(flags)?;
@@ -135,7 +140,7 @@ fn close_run_bucket(run: &OpenRun<'_>) -> BucketEnding {
         }
     };
     let is_known = left.as_ref().is_none_or(|(is_known, _)| *is_known);
-    let (leftovers, cleanup_command) = (if is_known { "remains" } else { "may remain" }, objects::cleanup_command(run));
+    let (leftovers, cleanup_command) = (if is_known { "remains" } else { "may remain" }, run.cleanup_command());
     progress::print_error(&format!(
         "warning: bucket {name:?}, which this run created, {leftovers} at the target: {}; {cleanup_command} removes \
          it once it is empty",

@@ -29,7 +29,7 @@ pub(super) use selection::{ClientSelection, load_scope_per_client, require_enoug
 
 use super::client_counts::ClientCounts;
 use super::lost_clients::{LostClientEntry, LostClients};
-use super::recorder::PointEnding;
+use super::point_ending::PointEnding;
 use crate::files::run_folder::JsonLines;
 use crate::remote::node_access;
 use crate::remote::node_access::{Coordinator, CoordinatorEvent, LostAgent};

@@ -1,9 +1,7 @@
 //! Objects of a run at the target: written before reading, and deleted again. Nothing else is ever deleted.
 
-use std::time::{Duration, Instant};
-
 use linerate_analysis::findings::{ConfirmedSet, CountPrecision, LeftAtTarget, kept_at_target, left_at_target};
-use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, LeftObjects, Versioning};
+use linerate_load::bucket::{Bucket, BucketError, LeftObjects, Versioning};
 use linerate_load::multipart::UnfinishedUpload;
 use linerate_load::object_id::ObjectId;
 use linerate_load::object_size::size_of;
@@ -11,29 +9,12 @@ use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
 use linerate_record::units::grouped;
 
+use super::deletion::{LISTING_DELETION_TIMEOUT, deletion_batch, deletion_limit, report_deletion};
 use super::open_run::OpenRun;
-use super::resolved_load::deletion_rate_limit;
+use super::written_set::WrittenSet;
 use super::{stored_check, versioned_bucket};
-use crate::run::cleanup::{command, gave_up_text};
 use crate::run::interrupt;
 use crate::terminal::progress::Progress;
-
-/// How long deletion by a listing goes on, which ends with what the run wrote: a fleet writes for minutes what one
-/// machine deletes in an hour.
-pub(super) const LISTING_DELETION_TIMEOUT: Duration = Duration::from_secs(3_600);
-
-/// So many more deletions than a run has written objects are no reason to doubt a listing.
-const LISTING_DELETION_SLACK: u64 = 64_000;
-
-/// Objects of a set that may exist at the target.
-pub(super) struct WrittenSet {
-    pub(super) set: u32,
-    pub(super) sizes: Sizes,
-    /// What the target said of them.
-    pub(super) confirmed: ConfirmedSet,
-    /// Whether it was held against what the target shows.
-    held: bool,
-}
 
 /// What the run has written and not yet deleted: a few numbers per set, however many objects.
 pub(super) struct RunObjects<'a> {
@@ -97,7 +78,7 @@ impl<'a> RunObjects<'a> {
         self.confirmed = self.confirmed.saturating_add(stored.unwrap_or(0));
         if until > 0 {
             let confirmed = ConfirmedSet { until, stored, deleted: 0 };
-            self.written.push(WrittenSet { set, sizes: sizes.clone(), confirmed, held: false });
+            self.written.push(WrittenSet { set, sizes: sizes.clone(), confirmed, is_checked: false });
         }
     }
 
@@ -127,8 +108,8 @@ impl<'a> RunObjects<'a> {
     /// Holds sets that the load is done with against what the target shows of them, once.
     fn check_finished_sets(&mut self, keep: Option<u32>) {
         let run = self.run;
-        for written in self.written.iter_mut().filter(|written| Some(written.set) != keep && !written.held) {
-            written.held = true;
+        for written in self.written.iter_mut().filter(|written| Some(written.set) != keep && !written.is_checked) {
+            written.is_checked = true;
             if self.was_unreadable {
                 continue;
             }
@@ -252,7 +233,11 @@ impl<'a> RunObjects<'a> {
     fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
         if self.run.prepared.load.objects.noclear {
             self.check_finished_sets(None);
-            return if self.written.is_empty() { Vec::new() } else { vec![kept_at_target(&cleanup_command(self.run))] };
+            return if self.written.is_empty() {
+                Vec::new()
+            } else {
+                vec![kept_at_target(&self.run.cleanup_command())]
+            };
         }
         let lost = self.clear_except(None, progress);
         let is_hopeless = |error: &BucketError| {
@@ -339,25 +324,6 @@ impl<'a> RunObjects<'a> {
     }
 }
 
-/// Whether deletion by a listing goes on after so many more deletions: not for ever, and not for much more than there
-/// can be. A listing may show what nobody wrote: some deletions are requested twice, but not all.
-pub(super) fn deletion_limit(most: u64, within: Duration) -> impl FnMut(u64) -> Result<(), String> {
-    let (begun, mut deletions_requested) = (Instant::now(), 0_u64);
-    move |n| {
-        deletions_requested = deletions_requested.saturating_add(n);
-        if deletions_requested / 2 > most.saturating_add(LISTING_DELETION_SLACK) {
-            let deletions_requested = grouped(deletions_requested);
-            return Err(format!(
-                "listings go on after {deletions_requested} deletions, and show more than this run can have written"
-            ));
-        }
-        if begun.elapsed() >= within {
-            return Err(gave_up_text(within));
-        }
-        Ok(())
-    }
-}
-
 fn delete_set(
     run: &OpenRun<'_>,
     written: &WrittenSet,
@@ -397,13 +363,6 @@ fn delete_set(
     refused
 }
 
-/// So many deletions are reported at once: those of a second, where they are held to a rate, and those of one call
-/// where somebody waits for them.
-pub(super) fn deletion_batch(run: &OpenRun<'_>) -> usize {
-    let most = if interrupt::is_set(&run.calls.signalled) { DELETE_KEYS_MAX / 4 } else { DELETE_KEYS_MAX };
-    deletion_rate_limit(&run.prepared.load).map_or(most, |per_s| (per_s as usize).clamp(1, most))
-}
-
 /// What is known of uploads that remain: what a last listing shows or, where there is none, so many whose abort was
 /// refused.
 fn uploads_left(
@@ -430,15 +389,6 @@ fn uploads_left(
     }
 }
 
-/// Says how clearing up goes on: in a log only where somebody waits for it.
-pub(super) fn report_deletion(run: &OpenRun<'_>, progress: &Progress, reported: &str, is_end: bool) {
-    if interrupt::is_set(&run.calls.signalled) {
-        progress.goes_on(reported, is_end);
-    } else {
-        progress.live(reported);
-    }
-}
-
 /// What a listing of objects shows, and none of versions.
 fn versions_only_in_object_listing(shown: &LeftObjects) -> LeftAtTarget {
     let LeftObjects { objects, more, wavers, .. } = *shown;
@@ -459,41 +409,12 @@ fn objects_left(shown: LeftObjects) -> LeftAtTarget {
 
 /// The finding on what remains of the run.
 pub(super) fn leftover_finding(run: &OpenRun<'_>, left: &LeftAtTarget) -> Finding {
-    left_at_target(left, &cleanup_command(run), &place(run))
-}
-
-/// The command that cleans after the run, with the flags that no folder may hold: whom to trust, and whose keys to
-/// take.
-pub(super) fn cleanup_command(run: &OpenRun<'_>) -> String {
-    let endpoint = &run.prepared.load.endpoint;
-    command(
-        &run.prepared.folder,
-        &endpoint.tls.clone().unwrap_or_default(),
-        endpoint.anonymous,
-        &run.prepared.key_source,
-    )
-}
-
-pub(super) fn place(run: &OpenRun<'_>) -> String {
-    format!("s3://{}/{}", run.prepared.session.bucket, run.prepared.session.run_prefix)
+    left_at_target(left, &run.cleanup_command(), &run.place())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn deletion_by_a_listing_ends_in_time_and_after_more_than_there_can_be_and_says_why() {
-        let mut endless = deletion_limit(1, Duration::from_secs(3_600));
-        let limit_errors = (0..200).map_while(|_| endless(1_000).err().map_or(Some(None), |why| Some(Some(why))));
-        let limit_errors: Vec<String> = limit_errors.flatten().collect();
-        let expected = "listings go on after 129\u{202f}000 deletions, and show more than this run can have written";
-        assert_eq!(limit_errors.first().map(String::as_str), Some(expected));
-        let mut late = deletion_limit(u64::MAX, Duration::ZERO);
-        let why = late(0).unwrap_err();
-        assert_eq!(why, "deletion was given up after 0 ns, and listings still showed something");
-        assert_eq!(deletion_limit(u64::MAX, Duration::from_secs(3_600))(u64::MAX), Ok(()));
-    }
 
     #[test]
     fn objects_that_only_a_listing_of_objects_shows_are_counted() {

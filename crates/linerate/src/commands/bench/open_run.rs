@@ -17,15 +17,15 @@ use linerate_wire::deadline::CancelToken;
 use linerate_wire::tls::Negotiated;
 
 use super::clients::{ClientFleet, ClientSelection};
-use super::objects::{cleanup_command, place};
 use super::resolved_load::{deletion_rate_limit, resolved};
 use super::setup::PreparedRun;
 use super::target_calls::TargetCalls;
-use super::versioned_bucket;
+use super::versioning_check::check_versioning;
 use crate::credentials::tls_trust;
 use crate::files::local_state::{self, Note};
 use crate::files::run_folder::{self, RunFolder};
 use crate::remote::remote_load;
+use crate::run::cleanup;
 use crate::run::cleanup::cleanup_target::bucket_note;
 use crate::run::interrupt::{Interrupt, LeftoverPlace};
 use crate::run::{consent, machine_readings};
@@ -93,7 +93,7 @@ fn see(prepared: &PreparedRun<'_>, calls: &TargetCalls) -> Result<SeenTarget, Fa
         existing: Arc::default(),
     };
     if exists {
-        target.keeping = versioned_bucket::check_versioning(prepared, &target, &mut bucket)?;
+        target.keeping = check_versioning(prepared, stores_nothing, &mut bucket)?;
     }
     if lists_existing {
         target.existing = Arc::new(list_existing(prepared, &mut bucket)?);
@@ -190,7 +190,7 @@ impl<'a> OpenRun<'a> {
                     self.forget_bucket();
                     run_folder::remove_run(&self.prepared.folder);
                 } else {
-                    let (name, cleanup) = (&self.prepared.session.bucket, cleanup_command(self));
+                    let (name, cleanup) = (&self.prepared.session.bucket, self.cleanup_command());
                     print_error(&format!(
                         "warning: the target may have created bucket {name:?} anyway; {cleanup} removes it if it is \
                          there and empty"
@@ -201,9 +201,7 @@ impl<'a> OpenRun<'a> {
         }
         // Some keep versions, or lock what is written, from the birth of a bucket on.
         let bucket = self.bucket_everywhere(&stop_on).map_err(Failure::from);
-        match bucket
-            .and_then(|mut bucket| versioned_bucket::check_versioning(&self.prepared, &self.target, &mut bucket))
-        {
+        match bucket.and_then(|mut bucket| check_versioning(&self.prepared, self.target.stores_nothing, &mut bucket)) {
             Ok(keeping) => self.target.keeping = keeping,
             Err(failure) => {
                 if matches!(self.close_bucket(), Some(Ok(Removal::Removed))) {
@@ -266,8 +264,8 @@ impl<'a> OpenRun<'a> {
             LeftoverPlace::Own
         } else {
             LeftoverPlace::AtTarget {
-                place: place(self),
-                cleaning: cleanup_command(self),
+                place: self.place(),
+                cleaning: self.cleanup_command(),
                 stays: self.prepared.load.objects.noclear,
             }
         }));
@@ -280,6 +278,23 @@ impl<'a> OpenRun<'a> {
     ) -> Result<T, BucketError> {
         let mut bucket = Bucket::connect_any_heeding(&self.prepared.session, &self.calls.cancel_token())?;
         calls(&mut bucket)
+    }
+
+    /// The command that cleans after the run, with the flags that no folder may hold: whom to trust, and whose keys to
+    /// take.
+    pub(super) fn cleanup_command(&self) -> String {
+        let endpoint = &self.prepared.load.endpoint;
+        cleanup::command(
+            &self.prepared.folder,
+            &endpoint.tls.clone().unwrap_or_default(),
+            endpoint.anonymous,
+            &self.prepared.key_source,
+        )
+    }
+
+    /// The place of the run at the target: `s3://BUCKET/PREFIX`.
+    pub(super) fn place(&self) -> String {
+        format!("s3://{}/{}", self.prepared.session.bucket, self.prepared.session.run_prefix)
     }
 
     /// Makes calls after the load, at the rate to which deletions are held.

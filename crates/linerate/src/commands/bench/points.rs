@@ -20,8 +20,9 @@ use linerate_record::units::{bytes_iec, duration_ns, grouped};
 
 use super::objects::RunObjects;
 use super::open_run::OpenRun;
+use super::point_ending::PointEnding;
 use super::preparation::{delete_set_objects, read_set_objects};
-use super::recorder::{PointEnding, PointRecorder, Recorder};
+use super::recorder::{PointRecorder, Recorder};
 use super::setup::CEILING_TIMING;
 use crate::remote::remote_load;
 use crate::run::point_timing::Timing;

@@ -11,8 +11,7 @@ use linerate_wire::tls::Trust;
 use rustix::fs::{Access, access};
 
 use super::clients::{ClientSelection, require_enough_to_delete, select_clients};
-use super::flags::Output;
-use super::setup::RunContext;
+use super::flags::{FleetChoice, Output};
 use crate::credentials::keys::Keys;
 use crate::credentials::{keys, tls_trust};
 use crate::files::{run_folder, site_prediction};
@@ -32,6 +31,14 @@ pub(crate) struct Prerequisites {
     pub(super) site: Option<Site>,
     /// The clients that load; none where this process does.
     pub(super) clients: Option<ClientSelection>,
+}
+
+/// What a run has besides its load: whose keys, whether there is consent, and what is shown of it and kept.
+pub(crate) struct RunContext<'a> {
+    pub(crate) keys: &'a Keys,
+    pub(crate) output: &'a Output,
+    pub(crate) fleet: &'a FleetChoice,
+    pub(crate) yes_load: bool,
 }
 
 /// Finds all of it.

@@ -12,30 +12,19 @@ use linerate_load::session::{PointPlan, Source};
 use linerate_record::finding::Finding;
 use linerate_record::histogram::Latencies;
 use linerate_record::run::{
-    InFlightRow, Interval, LostClient, Manifest, ObjectsWritten, Op, OutsideRow, PointBegin, PointEnd, PointLine,
-    PointSpec, Purpose, Searched, SeriesSpec, StopReason,
+    Interval, Manifest, ObjectsWritten, Op, OutsideRow, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched,
+    SeriesSpec, StopReason,
 };
 use linerate_wire::clock::Clock;
 
 use super::open_run::OpenRun;
+use super::point_ending::PointEnding;
 use crate::files::run_folder::RunFolder;
 use crate::run::metrics::MetricsServer;
 use crate::run::point_timing::Timing;
 use crate::terminal::failure::Failure;
 use crate::terminal::key_masks;
 use crate::terminal::progress::Progress;
-
-/// What the folder has of a point's end.
-pub(super) struct PointEnding {
-    pub(super) ended: StopReason,
-    pub(super) connections: u64,
-    /// Requests that are in no interval.
-    pub(super) alongside: Vec<OutsideRow>,
-    /// Requests that were in flight at its end and did not end well; absent where that is not known.
-    pub(super) in_flight: Option<Vec<InFlightRow>>,
-    /// Clients that were lost in it.
-    pub(super) lost: Vec<LostClient>,
-}
 
 /// Writes points into the run folder.
 pub(super) struct Recorder {

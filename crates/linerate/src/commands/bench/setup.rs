@@ -22,10 +22,9 @@ use linerate_wire::rate_limit::RateLimit;
 use linerate_wire::tls::Trust;
 
 use super::clients::ClientSelection;
-use super::flags::{FleetChoice, Output};
+use super::flags::Output;
 use super::preparation;
-use super::prerequisites::Prerequisites;
-use crate::credentials::keys::Keys;
+use super::prerequisites::{Prerequisites, RunContext};
 use crate::credentials::{endpoint, keys};
 use crate::run::interrupt::RunLeftovers;
 use crate::run::metrics::{self, MetricsServer};
@@ -39,14 +38,6 @@ use crate::terminal::failure::{Failure, code};
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING_TIMING: Timing =
     Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, series_ms: None, bytes_max: 0 };
-
-/// What a run has besides its load: whose keys, whether there is consent, and what is shown of it and kept.
-pub(crate) struct RunContext<'a> {
-    pub(crate) keys: &'a Keys,
-    pub(crate) output: &'a Output,
-    pub(crate) fleet: &'a FleetChoice,
-    pub(crate) yes_load: bool,
-}
 
 /// Everything that is decided before the target is reached.
 pub(crate) struct PreparedRun<'a> {

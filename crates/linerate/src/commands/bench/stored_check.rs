@@ -9,8 +9,8 @@ use linerate_load::object_size::size_of;
 use linerate_record::finding::Finding;
 use linerate_record::units::Rate;
 
-use super::objects::WrittenSet;
 use super::open_run::OpenRun;
+use super::written_set::WrittenSet;
 use crate::run::interrupt;
 
 /// Pages of a thousand objects that are listed of a set. More would cost a run of millions more than they tell.
