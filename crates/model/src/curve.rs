@@ -143,7 +143,7 @@ fn curve_model_for(
     at_one: Option<usize>,
 ) -> Option<CurveModel> {
     let bottleneck = limits.first()?;
-    let at = |limit| visits(site, geometries, work, (limit, loops(site, limit, at_one)));
+    let at = |limit| visits(site, geometries, work, limit, loops(site, limit, at_one));
     let (read, write, [reads, writes]) = at(bottleneck)?;
     let mixed = |extract: fn(&Visits) -> f64| mix(work, extract(&reads), extract(&writes));
     let is_of_clients = |resource| matches!(resource, Resource::ClientIngress | Resource::ClientEgress);
@@ -204,7 +204,8 @@ fn visits(
     site: &Site,
     geometries: &Geometries,
     work: &Work,
-    (bottleneck, loops): (&ResourceLimit, Option<f64>),
+    bottleneck: &ResourceLimit,
+    loops: Option<f64>,
 ) -> Option<(Visit, Visit, [Visits; 2])> {
     let (is_apart, loops) = (loops.is_some(), loops.unwrap_or(1.0));
     let in_a_loop = if is_apart { 1 } else { stations(site, bottleneck.resource) };

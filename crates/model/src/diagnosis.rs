@@ -58,7 +58,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let planes = links::planes(site);
     let interfaces = interfaces(&grid, site, &planes, links);
     let unknown = unknown_links(&grid, site, &interfaces, links);
-    let (believed, beyond) = impossible_counters::without(readings, site, (&grid, &grid.among(&clients)), &interfaces);
+    let (believed, beyond) = impossible_counters::without(readings, site, &grid, &grid.among(&clients), &interfaces);
     let mut grid = match &believed {
         Cow::Borrowed(_) => grid,
         Cow::Owned(without) => Grid::new(without, &nodes),
@@ -77,15 +77,14 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let of_clients = grid.among(&clients);
     let Seen { sockets, racks, alone } = seen(&grid, site, &of_clients, &uses);
     let is_at_rest = idle_window::is_at_rest(&used, &load);
-    let judged = suspects::suspects(&grid, site, (&outlier, &uses), (&used, &members), alone);
-    let (suspects, none_of_these) = if is_at_rest { idle_window::at_rest(judged) } else { judged };
+    let (suspects, none) = suspects::suspects(&grid, site, &outlier, &uses, &used, &members, alone);
+    let (suspects, none_of_these) = if is_at_rest { idle_window::at_rest(suspects, none) } else { (suspects, none) };
     let lacking = site.nodes().saturating_sub(nodes.len() as u32);
     let read = already_read(&grid, &of_clients);
-    let explanation =
-        backward(site, observations::observations(&grid, &load, lacking), (&members, &read), &mut caveats)?;
+    let explanation = backward(site, observations::observations(&grid, &load, lacking), &members, &read, &mut caveats)?;
     let (unjudged, unknown): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|one| one.of_all);
     caveats.extend(unknown.into_iter().map(|one| one.said));
-    let mut warnings = warnings(site, readings, &nodes, (&used, beyond));
+    let mut warnings = warnings(site, readings, &nodes, &used, beyond);
     warnings.extend(unjudged.into_iter().map(|one| one.said));
     warnings.extend(interface_mapping::reported(&grid, site, &planes, &interfaces));
     let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
@@ -147,7 +146,8 @@ fn already_read(nodes: &Grid<'_>, clients: &Grid<'_>) -> AlreadyRead {
 fn backward(
     site: &Site,
     observed: Result<Observations, String>,
-    (members, read): (&[MemberUse], &AlreadyRead),
+    members: &[MemberUse],
+    read: &AlreadyRead,
     caveats: &mut Vec<String>,
 ) -> Result<Option<Explanation>, ModelError> {
     let observed = match observed {
@@ -177,15 +177,15 @@ struct Seen {
 fn seen(grid: &Grid<'_>, site: &Site, of_clients: &Grid<'_>, uses: &[resources::NodeUse]) -> Seen {
     let (readings, nodes) = (grid.readings, grid.nodes);
     let is_whole = sockets::are_all_read(readings, nodes, site.nodes() as usize);
-    let rows = sockets::rows(&readings.sockets, (nodes, of_clients.nodes), is_whole);
+    let rows = sockets::rows(&readings.sockets, nodes, of_clients.nodes, is_whole);
     let pairs = sockets::pairs(&rows);
     let (sockets, mut found) = sockets::sockets(&rows, &pairs);
     let links = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| grid.median(&one.shares));
     let fullest_link = links.fold(0.0, f64::max);
     let roomy = clients::roomy(of_clients, site);
-    let mut racks = racks::racks(grid, site, (&rows, &pairs), &mut found, (fullest_link, &roomy));
+    let mut racks = racks::racks(grid, site, &rows, &pairs, &mut found, fullest_link, &roomy);
     found.append(&mut racks.suspects);
-    found.extend(clients::suspect(of_clients, site, (uses, &sockets), grid));
+    found.extend(clients::suspect(of_clients, site, uses, &sockets, grid));
     found.extend(suspects::busy_thread(grid));
     let not_lossy = sockets::not_lossy(&readings.sockets, nodes, &found);
     let (behind_uplinks, gone) = (std::mem::take(&mut racks.behind_uplinks), std::mem::take(&mut racks.gone));
@@ -223,7 +223,8 @@ fn warnings(
     site: &Site,
     readings: &Readings,
     nodes: &[machines::ReadMachine],
-    (used, beyond): (&[ResourceUse], Vec<String>),
+    used: &[ResourceUse],
+    beyond: Vec<String>,
 ) -> Vec<String> {
     let mut warnings = readings.warnings.clone();
     warnings.extend(beyond);

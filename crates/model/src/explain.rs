@@ -45,7 +45,7 @@ use next_reading::{Leader, separator};
 use node_loads::given;
 use predictions::residuals;
 use readings::LoadedSite;
-use remedies::{healthy, remedy};
+use remedies::{WorldForecast, healthy, remedy};
 use score::{CURVE_ERROR, ObservedFigures, evidence, named_nodes};
 
 pub use bond_readings::with_members;
@@ -75,14 +75,14 @@ pub(crate) fn explain_alongside(
     let geometries = geometries(site)?;
     let evidence = evidence(site, observations);
     let variants = deviations::all(site, observations);
-    let search = search(site, &geometries, (observations, &evidence), &variants).ok_or(ModelError::NoCeiling)?;
+    let search = search(site, &geometries, observations, &evidence, &variants).ok_or(ModelError::NoCeiling)?;
     let worlds: Vec<HypotheticalSite> = search
         .survivors
         .iter()
         .filter_map(|candidate| world(site, &geometries, &candidate.variants(&variants)))
         .collect();
     let survivors = recorded_survivors(&search, &variants, &worlds, observations, &evidence);
-    let leaders = leaders(&evidence, &survivors, (&worlds, &search.survivors));
+    let leaders = leaders(&evidence, &survivors, &worlds, &search.survivors);
     let unobserved = [true, false].into_iter().find(|&reads| !evidence.has(reads));
     let separator = separator(site, &leaders, unobserved, read);
     let of_candidate = |candidate: &Candidate| -> Vec<Residual> {
@@ -134,7 +134,8 @@ fn is_moment(evidence: &ObservedFigures, reads: bool) -> bool {
 fn leaders<'a>(
     evidence: &ObservedFigures,
     survivors: &'a [Hypothesis],
-    (worlds, candidates): (&'a [HypotheticalSite], &[Candidate]),
+    worlds: &'a [HypotheticalSite],
+    candidates: &[Candidate],
 ) -> Vec<Leader<'a>> {
     let mut found = Vec::new();
     for ((hypothesis, world), candidate) in survivors.iter().zip(worlds).zip(candidates) {
@@ -158,7 +159,7 @@ fn recorded_survivors(
     observations: &Observations,
     evidence: &ObservedFigures,
 ) -> Vec<Hypothesis> {
-    let described = (&search.described.0, &search.described.1);
+    let described = WorldForecast { world: &search.described.0, forecast: &search.described.1 };
     let recorded_survivor = |(place, (candidate, world)): (usize, (&Candidate, &HypotheticalSite))| {
         let chosen = candidate.variants(variants);
         let alike = search.survivors.iter().zip(worlds).enumerate().filter(|(other, (candidate_b, world_b))| {
@@ -175,7 +176,8 @@ fn recorded_survivors(
             remedy: if chosen.is_empty() {
                 healthy(candidate, &residuals)
             } else {
-                remedy(&chosen, described, (world, &candidate.forecast), evidence)
+                let hypothesis = WorldForecast { world, forecast: &candidate.forecast };
+                remedy(&chosen, described, hypothesis, evidence)
             },
             residuals,
         }

@@ -104,7 +104,8 @@ fn lowest(work: &WorkPlan) -> Option<&Ceiling> {
 fn finding(
     kind: PlanFindingKind,
     severity: Severity,
-    (claim, evidence): (String, String),
+    claim: String,
+    evidence: String,
     remedy: &str,
     source: &str,
 ) -> PlanFinding {

@@ -76,7 +76,8 @@ pub(crate) fn of_pools(
 
 fn of_pool(site: &Site, pool: &Pool, lost: FailureScope, usable_bytes: u64) -> Option<RecoveryTime> {
     if site.engine.product != Product::CephRgw {
-        return restored(site, pool, lost, held_bytes(site, pool, lost, usable_bytes), None);
+        let (held_bytes, taken_full) = held_bytes(site, pool, lost, usable_bytes);
+        return restored(site, pool, lost, held_bytes, taken_full, None);
     }
     // Nodes of each kind hold, and leave to the others, what their capacity says.
     let stored = site.data.stored_bytes;
@@ -88,7 +89,7 @@ fn of_pool(site: &Site, pool: &Pool, lost: FailureScope, usable_bytes: u64) -> O
         let room = (stored == 0 && pool.nodes >= pool.geometry.shards)
             .then(|| room(usable_bytes as f64 * (FULLEST / fullest).min(1.0)));
         let busiest = groups(site, pool).map(of_busiest_drive).collect();
-        restored(site, pool, lost, (loss.bytes, stored == 0), Some(&Placed { loss, busiest, room }))
+        restored(site, pool, lost, loss.bytes, stored == 0, Some(&Placed { loss, busiest, room }))
     };
     let all: Option<Vec<RecoveryTime>> = (0..pool.groups.len()).map(restoring_place).collect();
     all?.into_iter().max_by(|a, b| a.rebuild.alone_s.total_cmp(&b.rebuild.alone_s))
@@ -104,19 +105,19 @@ fn room(bytes: f64) -> String {
     )
 }
 
-/// `held`: what was lost, and whether that is taken to be all that fits.
+/// `restored_bytes` were lost; `taken_full` says whether that is taken to be all that fits.
 fn restored(
     site: &Site,
     pool: &Pool,
     lost: FailureScope,
-    held: (f64, bool),
+    restored_bytes: f64,
+    taken_full: bool,
     placed: Option<&Placed>,
 ) -> Option<RecoveryTime> {
     let way = way(site.engine.product, pool, lost, drives_per_node(site, pool), placed)?;
     let seconds = seconds(site, pool, &way);
     let &(bottleneck, slowest) = seconds.iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
     let (share, share_assumed) = share(site);
-    let (restored_bytes, taken_full) = held;
     let alone_bytes_per_s = 1.0 / slowest;
     let alone_s = restored_bytes * slowest;
     let rebuild = Rebuild {

@@ -116,7 +116,7 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<ScalingBend>
                 },
             )
         };
-        falls((protection, &name), &working, value, (shown, why), &mut bends);
+        falls(protection, &name, &working, value, shown, why, &mut bends);
         for pair in working.windows(2) {
             let (Some(before), Some(now)) = (pair[0].bottlenecks.get(place), pair[1].bottlenecks.get(place)) else {
                 continue;
@@ -131,7 +131,7 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<ScalingBend>
     let shown = |point: &ScalePoint| bytes_iec(point.usable_bytes as f64);
     let why = |peak: &ScalePoint, now: &ScalePoint| layout_change(protection, peak, now);
     let usable = |point: &ScalePoint| Some(point.usable_bytes as f64);
-    falls((protection, "usable capacity"), &working, usable, (shown, why), &mut bends);
+    falls(protection, "usable capacity", &working, usable, shown, why, &mut bends);
     bends.sort_by_key(|bend| bend.nodes);
     bends
 }
@@ -158,10 +158,12 @@ fn nodes_in_words(nodes: u32) -> String {
 /// Tells where a figure falls below what fewer nodes give, once per fall: until it is above that again. What it is of,
 /// how it is shown, and why it falls from one number of nodes to another, are the caller's.
 fn falls(
-    (protection, name): (Protection, &str),
+    protection: Protection,
+    name: &str,
     working: &[&ScalePoint],
     value: impl Fn(&ScalePoint) -> Option<f64>,
-    (shown, why): (impl Fn(&ScalePoint) -> String, impl Fn(&ScalePoint, &ScalePoint) -> String),
+    shown: impl Fn(&ScalePoint) -> String,
+    why: impl Fn(&ScalePoint, &ScalePoint) -> String,
     bends: &mut Vec<ScalingBend>,
 ) {
     let mut best: Option<(&ScalePoint, f64)> = None;

@@ -142,7 +142,7 @@ fn with_file(args: Vec<OsString>, path: &Path) -> Result<(Vec<OsString>, Vec<Key
     }
     let words: Vec<OsString> = flags
         .into_iter()
-        .filter(|flag| !is_overridden(&command, ("bench", &given), &flag.name))
+        .filter(|flag| !is_overridden(&command, "bench", &given, &flag.name))
         .map(|flag| flag.word().into())
         .collect();
     let mut args = args.into_iter();
@@ -151,7 +151,7 @@ fn with_file(args: Vec<OsString>, path: &Path) -> Result<(Vec<OsString>, Vec<Key
 }
 
 /// Whether a flag of a verb is given, or excludes one that is.
-fn is_overridden(command: &Command, (verb, given): (&str, &ArgMatches), name: &str) -> bool {
+fn is_overridden(command: &Command, verb: &str, given: &ArgMatches, name: &str) -> bool {
     let Some(verb) = command.find_subcommand(verb) else { return false };
     let Some(arg) = flag_named(verb, name) else { return false };
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
@@ -190,7 +190,7 @@ fn with_test_flags(args: &[OsString], test: &NetTest) -> Result<NetFlags, Failur
         "read" => op.is_some_and(|op| op != "stream"),
         _ => false,
     };
-    let is_away = |name: &str| is_of_other_op(name) || is_overridden(&command, ("net", &given), name);
+    let is_away = |name: &str| is_of_other_op(name) || is_overridden(&command, "net", &given, name);
     let (words, stands_for) = test.words(is_away);
     let (begin, rest) = args.split_at(args.len().min(2));
     let line = begin.iter().cloned().chain(words.into_iter().map(OsString::from)).chain(rest.iter().cloned());

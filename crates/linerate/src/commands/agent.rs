@@ -159,7 +159,7 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
     let root = root.map_err(|source| Failure::Command(format!("failed to find the folder of --root: {source}")))?;
     let lease = flags.of_pod.unwrap_or(LAPSES_AFTER);
     let context = AgentContext { clock_ns: unix_ns, read: read_machine, lease, root, served: None };
-    match serve(hello(flags.allow.allowed()), input, output, (event_sender, event_receiver), context) {
+    match serve(hello(flags.allow.allowed()), input, output, event_sender, event_receiver, context) {
         EndReason::Requested | EndReason::EndOfInput => Ok(ExitCode::SUCCESS),
         EndReason::Lapsed => {
             let first = FIRST_WITHIN.as_secs();
@@ -258,7 +258,7 @@ impl SerialSessions {
         if self.is_ending() {
             let _ = event_sender.send(AgentEvent::Signalled);
         }
-        let reason = serve(hello, input, output, (event_sender, event_receiver), context);
+        let reason = serve(hello, input, output, event_sender, event_receiver, context);
         self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
         reason
     }
@@ -269,16 +269,19 @@ fn serve(
     hello: AgentHello,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-    (event_sender, event_receiver): (Sender<AgentEvent>, Receiver<AgentEvent>),
+    event_sender: Sender<AgentEvent>,
+    event_receiver: Receiver<AgentEvent>,
     context: AgentContext,
 ) -> EndReason {
     let (begun, clock) = (Instant::now(), AgentClock::begin(context.clock_ns));
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let out = spawn_writer(output, Arc::clone(&waiting), event_sender.clone());
+    let output = spawn_writer(output, event_sender.clone());
     let read_ahead = spawn_reader(input, clock, event_sender.clone());
     let mut agent = Agent::with_lease(hello, Lease::lasting(context.lease, Duration::ZERO));
-    let mut load = AgentLoad::new(clock, event_sender.clone());
-    let (mut watch, mut net) = (None, AgentNet::new(clock, event_sender.clone(), context.served));
+    let mut work = AgentWork {
+        net: AgentNet::new(clock, event_sender.clone(), context.served),
+        watch: None,
+        load: AgentLoad::new(clock, event_sender.clone()),
+    };
     let reason = loop {
         let deeds = match event_receiver.recv_timeout(TICK) {
             Ok(AgentEvent::Came(bytes, taken_ns)) => {
@@ -287,18 +290,16 @@ fn serve(
             }
             Ok(AgentEvent::Read(read)) => agent.answer(read.as_deref().map_err(Clone::clone)),
             Ok(AgentEvent::Load(event)) => {
-                load.handle_event(event).into_iter().for_each(|bytes| send_bytes(&out, &waiting, bytes));
+                work.load.handle_event(event).into_iter().for_each(|bytes| output.send(bytes));
                 Vec::new()
             }
             Ok(AgentEvent::Net(said)) => {
-                net.handle_event(&said);
-                send_net_message(said, (&out, &waiting));
+                work.net.handle_event(&said);
+                send_net_message(said, &output);
                 Vec::new()
             }
             Ok(AgentEvent::Watched(said)) => {
-                frame(&FromAgent::Watched(Box::new(said)))
-                    .into_iter()
-                    .for_each(|bytes| send_bytes(&out, &waiting, bytes));
+                frame(&FromAgent::Watched(Box::new(said))).into_iter().for_each(|bytes| output.send(bytes));
                 Vec::new()
             }
             Ok(AgentEvent::Changed(answer)) => agent.changed(&answer),
@@ -306,57 +307,59 @@ fn serve(
             Ok(AgentEvent::Signalled) => break EndReason::Signalled,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
         };
-        if let Some(reason) = perform_deeds(
-            deeds,
-            (&mut load, &mut watch, &mut net),
-            (&out, &waiting),
-            (&event_sender, clock),
-            (&context, begun),
-        ) {
+        if let Some(reason) = perform_deeds(deeds, &mut work, &output, &event_sender, clock, &context, begun) {
             break reason;
         }
-        let unsent = waiting.load(Ordering::Acquire);
-        load.due(begun.elapsed(), unsent).into_iter().for_each(|bytes| send_bytes(&out, &waiting, bytes));
+        let unsent = output.waiting_bytes();
+        work.load.due(begun.elapsed(), unsent).into_iter().for_each(|bytes| output.send(bytes));
         if agent.has_lapsed(begun.elapsed()) {
             break EndReason::Lapsed;
         }
     };
     // A lease that has lapsed has had its two seconds: what is left of the third is for what is in flight.
-    net.stop();
-    load.end(if reason == EndReason::Lapsed { LEASE_ABORT_TIMEOUT } else { ABORT_TIMEOUT });
+    work.net.stop();
+    work.load.end(if reason == EndReason::Lapsed { LEASE_ABORT_TIMEOUT } else { ABORT_TIMEOUT });
     if reason == EndReason::Signalled {
         // Its coordinator listens still: what was counted is not lost with this agent.
         let load_events = event_receiver.try_iter().filter_map(|event| match event {
             AgentEvent::Load(event) => Some(event),
             _ => None,
         });
-        let said: Vec<Vec<u8>> = load_events.filter_map(|event| load.handle_event(event)).collect();
-        said.into_iter()
-            .chain(load.drain_messages(begun.elapsed()))
-            .for_each(|bytes| send_bytes(&out, &waiting, bytes));
+        let said: Vec<Vec<u8>> = load_events.filter_map(|event| work.load.handle_event(event)).collect();
+        said.into_iter().chain(work.load.drain_messages(begun.elapsed())).for_each(|bytes| output.send(bytes));
     }
     if let Ok(bytes) = farewell(reason) {
-        send_bytes(&out, &waiting, bytes);
+        output.send(bytes);
     }
     let within = if reason == EndReason::Signalled { COUNTS_SEND_TIMEOUT } else { OUTPUT_DRAIN_TIMEOUT };
     let drained_until = Instant::now() + within;
-    while waiting.load(Ordering::Acquire) > 0 && Instant::now() < drained_until {
+    while output.waiting_bytes() > 0 && Instant::now() < drained_until {
         thread::sleep(Duration::from_millis(5));
     }
     reason
 }
 
+/// What an agent does for its coordinator.
+struct AgentWork {
+    net: AgentNet,
+    watch: Option<AgentWatch>,
+    load: AgentLoad,
+}
+
 /// Does deeds; why the agent ends, where one of them ends it.
 fn perform_deeds(
     deeds: Vec<AgentAction>,
-    (load, watch, net): (&mut AgentLoad, &mut Option<AgentWatch>, &mut AgentNet),
-    (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize),
-    (event_sender, clock): (&Sender<AgentEvent>, AgentClock),
-    (context, begun): (&AgentContext, Instant),
+    work: &mut AgentWork,
+    output: &AgentOutput,
+    event_sender: &Sender<AgentEvent>,
+    clock: AgentClock,
+    context: &AgentContext,
+    begun: Instant,
 ) -> Option<EndReason> {
+    let AgentWork { net, watch, load } = work;
     for action in deeds {
         match action {
-            AgentAction::Say(bytes) => send_bytes(out, waiting, bytes),
+            AgentAction::Say(bytes) => output.send(bytes),
             AgentAction::ReadMachine => {
                 let (event_sender, read, root) =
                     (event_sender.clone(), context.read, applications::root(context.root.as_deref()));
@@ -365,13 +368,11 @@ fn perform_deeds(
             }
             AgentAction::Watch(order) => *watch = Some(watch::begin(*order, clock, event_sender.clone())),
             AgentAction::EndWatch => watch.iter().for_each(AgentWatch::end_early),
-            AgentAction::Load(order) => load.load(*order).into_iter().for_each(|bytes| send_bytes(out, waiting, bytes)),
-            AgentAction::Point(order) => {
-                load.point(*order).into_iter().for_each(|bytes| send_bytes(out, waiting, bytes))
-            }
-            AgentAction::Net(order) => send_net_message(net.open_port(&order), (out, waiting)),
+            AgentAction::Load(order) => load.load(*order).into_iter().for_each(|bytes| output.send(bytes)),
+            AgentAction::Point(order) => load.point(*order).into_iter().for_each(|bytes| output.send(bytes)),
+            AgentAction::Net(order) => send_net_message(net.open_port(&order), output),
             AgentAction::NetRound(order) => {
-                net.round(*order).into_iter().for_each(|said| send_net_message(said, (out, waiting)))
+                net.round(*order).into_iter().for_each(|said| send_net_message(said, output))
             }
             AgentAction::Start(at_ns) if net.start(at_ns) => {}
             AgentAction::Start(at_ns) => load.start(at_ns, begun.elapsed()),
@@ -384,22 +385,35 @@ fn perform_deeds(
         }
     }
     // Somebody asks again and again, and takes no answer.
-    (waiting.load(Ordering::Acquire) > QUEUED_BYTES_MAX).then_some(EndReason::Unread)
+    (output.waiting_bytes() > QUEUED_BYTES_MAX).then_some(EndReason::Unread)
 }
 
 /// Says something about flows; what is too long for a message is said to be.
-fn send_net_message(said: NetMessage, (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize)) {
+fn send_net_message(said: NetMessage, output: &AgentOutput) {
     let too_long =
         || NetMessage::Failed { why: "its counts are too long for a message: ask for fewer intervals".to_owned() };
     let bytes = frame(&FromAgent::Net(Box::new(said))).or_else(|_| frame(&FromAgent::Net(Box::new(too_long()))));
-    bytes.into_iter().for_each(|bytes| send_bytes(out, waiting, bytes));
+    bytes.into_iter().for_each(|bytes| output.send(bytes));
 }
 
-fn send_bytes(out: &Sender<Vec<u8>>, waiting: &AtomicUsize, bytes: Vec<u8>) {
-    let length = queued_bytes(&bytes);
-    waiting.fetch_add(length, Ordering::AcqRel);
-    if out.send(bytes).is_err() {
-        waiting.fetch_sub(length, Ordering::AcqRel);
+/// Messages to the coordinator on their way to the thread that writes them.
+struct AgentOutput {
+    queue: Sender<Vec<u8>>,
+    /// What those take that are not written yet.
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+impl AgentOutput {
+    fn send(&self, bytes: Vec<u8>) {
+        let length = queued_bytes(&bytes);
+        self.waiting_bytes.fetch_add(length, Ordering::AcqRel);
+        if self.queue.send(bytes).is_err() {
+            self.waiting_bytes.fetch_sub(length, Ordering::AcqRel);
+        }
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes.load(Ordering::Acquire)
     }
 }
 
@@ -408,23 +422,21 @@ const fn queued_bytes(bytes: &[u8]) -> usize {
     bytes.len() + QUEUED_EACH_BYTES
 }
 
-fn spawn_writer(
-    mut output: impl Write + Send + 'static,
-    waiting: Arc<AtomicUsize>,
-    event_sender: Sender<AgentEvent>,
-) -> Sender<Vec<u8>> {
-    let (out, queue) = channel::<Vec<u8>>();
+fn spawn_writer(mut output: impl Write + Send + 'static, event_sender: Sender<AgentEvent>) -> AgentOutput {
+    let (queue, queued) = channel::<Vec<u8>>();
+    let waiting_bytes = Arc::new(AtomicUsize::new(0));
+    let unwritten_bytes = Arc::clone(&waiting_bytes);
     thread::spawn(move || {
-        for bytes in queue {
+        for bytes in queued {
             let written = output.write_all(&bytes).and_then(|()| output.flush());
-            waiting.fetch_sub(queued_bytes(&bytes), Ordering::AcqRel);
+            unwritten_bytes.fetch_sub(queued_bytes(&bytes), Ordering::AcqRel);
             if written.is_err() {
                 let _ = event_sender.send(AgentEvent::Closed);
                 return;
             }
         }
     });
-    out
+    AgentOutput { queue, waiting_bytes }
 }
 
 /// Reads what comes; no more than [`PARTS_READ_AHEAD`] before what it hands on is taken: one is received for each.
@@ -479,8 +491,9 @@ mod tests {
     fn started(context: AgentContext) -> (PipeWriter, PipeReader, Sender<AgentEvent>, thread::JoinHandle<EndReason>) {
         let ((input, to), (from, output)) = (pipe().unwrap(), pipe().unwrap());
         let (event_sender, event_receiver) = channel();
-        let events = (event_sender.clone(), event_receiver);
-        (to, from, event_sender, thread::spawn(move || serve(hello(), input, output, events, context)))
+        let agent_sender = event_sender.clone();
+        let serve = move || serve(hello(), input, output, agent_sender, event_receiver, context);
+        (to, from, event_sender, thread::spawn(serve))
     }
 
     const SHIFTED: AgentContext = AgentContext {

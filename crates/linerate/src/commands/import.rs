@@ -38,7 +38,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     };
     run_folder::create_folder(&path)?;
     // A folder that is not whole would be read by nobody.
-    let view = record(flags, &path, (&survey, &layout), stem).inspect_err(|_| run_folder::remove_run(&path))?;
+    let view = record(flags, &path, &survey, &layout, stem).inspect_err(|_| run_folder::remove_run(&path))?;
     let html = run_view::write_html(&path, &view)?;
     printing::print(&linerate_report::terminal::render(&view, false, printing::text_style()))?;
     printing::print(&linerate_report::terminal::page_written(&html))?;
@@ -49,7 +49,8 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
 fn record(
     flags: &ImportFlags,
     path: &Path,
-    (survey, layout): (&Survey, &ImportLayout),
+    survey: &Survey,
+    layout: &ImportLayout,
     stem: String,
 ) -> Result<View, Failure> {
     let id = path.file_name().map_or(stem, |name| name.to_string_lossy().into_owned());

@@ -110,7 +110,7 @@ fn run_test(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let interrupt = interrupt::watch_signals("error: interrupted again: agents end by themselves".to_owned())?;
     let net_metrics = metrics.map(|listener| NetMetrics::start(listener, flags.quiet)).transpose()?;
     let clock = Clock::start();
-    let coordinator = Coordinator::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Load))?;
+    let coordinator = Coordinator::start(&nodes, &flags.reach, clock, &interrupt.stop, Allowed::Load)?;
     let progress = Progress::new(duration_min(flags, &schedule), flags.quiet || flags.json);
     let mut fleet = NetFleet {
         coordinator,
@@ -129,10 +129,9 @@ fn run_test(flags: &NetFlags) -> Result<ExitCode, Failure> {
         threads: flags.threads,
     };
     fleet.meet(&order, &is_cut)?;
-    let (schedule, found) = settle_schedule(flags, &fleet, (schedule, far))?;
+    let (schedule, found) = settle_schedule(flags, &fleet, schedule, far)?;
     fleet.progress.expects(duration_min(flags, &schedule));
-    let measured = (&schedule, &found, path.as_path(), net_metrics.as_ref());
-    let (run, visits) = make_visits(flags, &mut fleet, measured, &is_cut)?;
+    let (run, visits) = make_visits(flags, &mut fleet, &schedule, &found, &path, net_metrics.as_ref(), &is_cut)?;
     drop(net_metrics);
     fleet.progress.end();
     let lost = fleet.lost.len();
@@ -211,7 +210,8 @@ fn drawn_seed() -> Result<u64, Failure> {
 fn settle_schedule(
     flags: &NetFlags,
     fleet: &NetFleet<'_>,
-    (schedule, far): (NetSchedule, Option<SocketAddr>),
+    schedule: NetSchedule,
+    far: Option<SocketAddr>,
 ) -> Result<(NetSchedule, FoundAddresses), Failure> {
     let machines: Vec<&FleetNode> = fleet.linked.iter().map(|linked| &fleet.nodes[linked.node]).collect();
     let schedule = if machines.len() == fleet.nodes.len() {
@@ -223,7 +223,7 @@ fn settle_schedule(
     let found = FoundAddresses { second: routes::second_addresses(flags, fleet, &own)?, own };
     let has = |through, to: u32| match through {
         NetRoute::Second => found.second.get(to as usize).is_some_and(Option::is_some),
-        through => routes::has_route(flags, &machines, (through, to)),
+        through => routes::has_route(flags, &machines, through, to),
     };
     let routed_rounds = routes::routed_rounds(&schedule.rounds, has);
     let members = aimed_members(flags, fleet, &found.own)?;
@@ -312,7 +312,10 @@ fn visits_by_member(
 fn make_visits(
     flags: &NetFlags,
     fleet: &mut NetFleet<'_>,
-    (schedule, found, path, net_metrics): (&NetSchedule, &FoundAddresses, &Path, Option<&NetMetrics>),
+    schedule: &NetSchedule,
+    found: &FoundAddresses,
+    path: &Path,
+    net_metrics: Option<&NetMetrics>,
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
     let at: BTreeMap<NetRoute, Vec<SocketAddr>> =
@@ -327,7 +330,7 @@ fn make_visits(
     for step in 0..stream_search::search_steps(flags.chosen_streams()) {
         let rounds = schedule.routed_rounds.len();
         let step_turns = if run.load.is_searched {
-            stream_search::step_turns(rounds, &streams, flags.visits, (schedule.seed, step))
+            stream_search::step_turns(rounds, &streams, flags.visits, schedule.seed, step)
         } else {
             turns(rounds, &streams, flags.visits, schedule.seed)
         };
@@ -335,8 +338,8 @@ fn make_visits(
         let count = visits.len() + step_turns.len();
         for (turn, member) in step_turns {
             let visit = u32::try_from(visits.len() + 1).unwrap_or(u32::MAX);
-            let order = visit_order(schedule, turn, (visit, member));
-            let shown = visit_progress((visit, count), &run.load, &order, visits.last());
+            let order = visit_order(schedule, turn, visit, member);
+            let shown = visit_progress(count, &run.load, &order, visits.last());
             fleet.progress.goes_on(&shown, visit as usize == count);
             let mut made = fleet.visit(&run.load, &order, &at[&order.through], is_cut)?;
             if is_cut() {
@@ -345,9 +348,11 @@ fn make_visits(
             if member.is_some() {
                 stray_streams::name_stray_streams(
                     fleet,
-                    (&run, &mut made),
+                    &run,
+                    &mut made,
                     &order,
-                    (&at[&order.through], &mut rounds_left),
+                    &at[&order.through],
+                    &mut rounds_left,
                     is_cut,
                 )?;
             }
@@ -375,7 +380,7 @@ fn write_manifest(path: &Path, run: &NetRun) -> Result<(), Failure> {
     run_folder::write_atomically(&path.join(MANIFEST), &text)
 }
 
-fn visit_order(schedule: &NetSchedule, turn: NetVisitPlan, (visit, member): (u32, Option<u32>)) -> VisitOrder<'_> {
+fn visit_order(schedule: &NetSchedule, turn: NetVisitPlan, visit: u32, member: Option<u32>) -> VisitOrder<'_> {
     let leg = &schedule.routed_rounds[turn.round as usize];
     VisitOrder {
         visit,
@@ -397,18 +402,13 @@ fn no_figures_reason(visits: &[NetVisit]) -> Option<String> {
     Some((*reasons?.first()?).to_owned())
 }
 
-/// What is done, and what the visit before gave.
-fn visit_progress(
-    (visit, count): (u32, usize),
-    load: &NetLoad,
-    order: &VisitOrder<'_>,
-    before: Option<&NetVisit>,
-) -> String {
+/// Which visit of `count` is made, and what the one before gave.
+fn visit_progress(count: usize, load: &NetLoad, order: &VisitOrder<'_>, before: Option<&NetVisit>) -> String {
     let median = before.and_then(|before| median_per_s(load, before));
     let before = median.map_or(String::new(), |rate| format!("; before: median pair {}", rate_in_words(load.op, rate)));
     let some = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let (pairs, streams) = (some(order.pairs.len(), "pair"), some(order.streams as usize, "stream"));
-    format!("visit {visit} of {count}: {pairs}, {streams}{before}")
+    format!("visit {} of {count}: {pairs}, {streams}{before}", order.visit)
 }
 
 /// What is sent in each visit.

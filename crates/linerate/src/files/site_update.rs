@@ -89,7 +89,7 @@ pub(crate) fn write(view: &NetView, path: &Path, plane: Option<SitePlane>, dry_r
         print_error(&format!("{} states what was read already", path.display()));
         return Ok(shown);
     }
-    require_agreement((path, &text), &site, &values)?;
+    require_agreement(path, &text, &site, &values)?;
     if dry_run {
         return Ok(shown);
     }
@@ -242,7 +242,7 @@ fn agreed_values(view: &NetView, plane: &Plane) -> (Vec<(&'static str, String)>,
 }
 
 /// Whether the new text is a site that says what was written, and else what the file said before.
-fn require_agreement((path, text): (&Path, &str), before: &Site, values: &[(String, String)]) -> Result<(), Failure> {
+fn require_agreement(path: &Path, text: &str, before: &Site, values: &[(String, String)]) -> Result<(), Failure> {
     let mut site = SiteFile::new(path.display().to_string(), text).read().map_err(Failure::Site)?;
     let are_there = values.iter().all(|(key, value)| stated_value(&site, key).as_ref() == Some(value));
     site.planes.clone_from(&before.planes);

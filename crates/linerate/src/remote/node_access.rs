@@ -149,7 +149,7 @@ pub(crate) fn reach_all_until(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<ReachedRow>, Failure> {
     let (nodes, programs) = (flags.applied(nodes), ssh_programs(nodes, flags)?);
-    for_each_node(&nodes, (is_machine_wanted, stop), &programs, |node, session_context| {
+    for_each_node(&nodes, is_machine_wanted, stop, &programs, |node, session_context| {
         let (met, mut row) = (session::query_agent(&node.reach, flags.lease, session_context), fleet_row(node));
         match met {
             Ok(met) => {
@@ -167,7 +167,7 @@ pub(crate) fn reach_all_until(
 /// Removes what was put on each node that is reached by SSH; rows of those alone.
 pub(crate) fn clean_all(nodes: &[FleetNode]) -> Result<Vec<(FleetRow, Option<UnreachedNode>)>, Failure> {
     let remote: Vec<FleetNode> = nodes.iter().filter(|node| matches!(node.reach, NodeReach::Ssh(_))).cloned().collect();
-    for_each_node(&remote, (false, &watch_signals()?.stop), &[], |node, session_context| {
+    for_each_node(&remote, false, &watch_signals()?.stop, &[], |node, session_context| {
         let cleaned = match &node.reach {
             NodeReach::Ssh(place) => session::clean_cache(place, session_context),
             _ => Ok(()),
@@ -207,7 +207,8 @@ fn watch_signals() -> Result<Interrupt, Failure> {
 /// Does something with each node, as many at once as may be.
 fn for_each_node<T: Send>(
     nodes: &[FleetNode],
-    (is_machine_wanted, stop): (bool, &Arc<AtomicBool>),
+    is_machine_wanted: bool,
+    stop: &Arc<AtomicBool>,
     programs: &[Program],
     work: impl Fn(&FleetNode, &SessionContext<'_>) -> T + Sync,
 ) -> Result<Vec<T>, Failure> {

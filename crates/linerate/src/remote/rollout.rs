@@ -51,10 +51,7 @@ pub(crate) fn node_changes(node: &FleetNode, planned: NodePlanned) -> NodeChange
 
 /// What a node of a plan is told by an act. It is looked at with its changes, so that what it would refuse ends the
 /// rollout before any node is changed.
-pub(crate) fn planned_act_order(
-    act: RolloutAction,
-    (plan, changes): (&RolloutPlan, &FleetChanges),
-) -> Option<ChangeOrder> {
+pub(crate) fn planned_act_order(act: RolloutAction, plan: &RolloutPlan, changes: &FleetChanges) -> Option<ChangeOrder> {
     let (node, within_ms) = match act {
         RolloutAction::Look(node) => (node, plan.within_ms),
         RolloutAction::Apply { node, within_ms } => (node, within_ms),

@@ -30,8 +30,7 @@ pub(super) struct AnswerContext {
 /// The answer of a diagnosis that has none yet, and what to read next.
 pub(super) fn answered(grid: &Grid<'_>, site: &Site, of: &Diagnosis, known: AnswerContext) -> (String, Option<String>) {
     if known.is_at_rest {
-        let said = idle_window::answer((&of.suspects, &of.outlier), of.none_of_these, (&of.used, &of.window));
-        return (said, Some(idle_window::NEXT.to_owned()));
+        return (idle_window::answer(of), Some(idle_window::NEXT.to_owned()));
     }
     let alike = losses::alike(grid, &of.suspects, &of.used);
     let mut said = answer(grid, site, of, known.are_links_read);
@@ -78,7 +77,7 @@ fn answer(grid: &Grid<'_>, site: &Site, of: &Diagnosis, are_links_read: bool) ->
             None => light,
         },
         (Some(first), None) => {
-            joint_limits::said(site, (first, &of.suspects), (&of.used, &of.members)).unwrap_or_else(|| named(first))
+            joint_limits::said(site, &of.suspects, &of.used, &of.members).unwrap_or_else(|| named(first))
         }
         (None, None) => nothing_leads(of, nodes),
     }

@@ -55,7 +55,8 @@ struct ClientUse {
 pub(super) fn suspect(
     grid: &Grid<'_>,
     site: &Site,
-    (uses, sockets): (&[NodeUse], &[SocketUse]),
+    uses: &[NodeUse],
+    sockets: &[SocketUse],
     nodes: &Grid<'_>,
 ) -> Option<ScoredCause> {
     let of_nodes = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| spread(nodes, &one.shares));
@@ -64,7 +65,7 @@ pub(super) fn suspect(
     let sum = (nodes.nodes.len().max(1) as f64).sqrt();
     let vary = quantile(&mut of_nodes, 0.5).map(|middle| (middle / sum, of_nodes.first().copied().unwrap_or(0.0)));
     let each: Vec<(usize, ClientUse)> = (0..grid.nodes.len())
-        .filter_map(|client| Some((client, fullest(grid, site, client, (vary, sockets))?)))
+        .filter_map(|client| Some((client, fullest(grid, site, client, vary, sockets)?)))
         .collect();
     let at_limit: Vec<&(usize, ClientUse)> =
         each.iter().filter(|(_, one)| one.by != Shown::Use || one.share >= NEAR).collect();
@@ -93,15 +94,16 @@ pub(super) fn suspect(
     Some(ScoredCause { suspect: Suspect { evidence: evidence.collect(), ..scored.suspect }, ..scored })
 }
 
-/// What a client has most of its limit in use.
+/// What a client has most of its limit in use. `vary` is how much links of nodes vary: the middle one, and the least.
 fn fullest(
     grid: &Grid<'_>,
     site: &Site,
     client: usize,
-    alongside: (Option<(f64, f64)>, &[SocketUse]),
+    vary: Option<(f64, f64)>,
+    sockets: &[SocketUse],
 ) -> Option<ClientUse> {
-    let ways = [(ReadMeasure::LinkReceived, "receives"), (ReadMeasure::LinkSent, "sends")];
-    let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), alongside));
+    let ways = [ReadMeasure::LinkReceived, ReadMeasure::LinkSent];
+    let links = ways.into_iter().filter_map(|of| link(grid, site, client, of, vary, sockets));
     let links: Vec<ClientUse> = links.collect();
     // Processors of one that carries nothing are busy with something else.
     let carries = links.iter().any(|link| link.share > IDLE);
@@ -141,8 +143,9 @@ fn link(
     grid: &Grid<'_>,
     site: &Site,
     client: usize,
-    (of, verb): (ReadMeasure, &str),
-    (vary, sockets): (Option<(f64, f64)>, &[SocketUse]),
+    of: ReadMeasure,
+    vary: Option<(f64, f64)>,
+    sockets: &[SocketUse],
 ) -> Option<ClientUse> {
     let (name, values, capacity) = busiest(grid, site, client, of)?;
     let rate = grid.median(values).unwrap_or(0.0);
@@ -155,7 +158,11 @@ fn link(
     if !share.is_finite() {
         return None;
     }
-    let path = if of == ReadMeasure::LinkReceived { SocketPath::ToClients } else { SocketPath::FromClients };
+    let (path, verb) = if of == ReadMeasure::LinkReceived {
+        (SocketPath::ToClients, "receives")
+    } else {
+        (SocketPath::FromClients, "sends")
+    };
     let sends = sockets.iter().find(|one| one.path == path);
     let is_sent = sends.map_or(share >= LITTLE, |one| one.busy_share >= SENT);
     let (by, what) = match (is_steady, is_sent) {

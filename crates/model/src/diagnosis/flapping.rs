@@ -174,7 +174,7 @@ fn scored(grid: &Grid<'_>, found: &[Vec<Flapping<'_>>], is_often: bool) -> Score
 
 /// Takes what is told of these ports into it: that such a port is slower than others, or stays at a level, is how it
 /// flaps; and what is under way then is lost.
-fn join(all: &mut Vec<ScoredCause>, one: &mut ScoredCause, (grid, found): (&Grid<'_>, &[Vec<Flapping<'_>>])) {
+fn join(all: &mut Vec<ScoredCause>, one: &mut ScoredCause, grid: &Grid<'_>, found: &[Vec<Flapping<'_>>]) {
     let is_link = |cause: Cause| matches!(cause, Cause::LinkSpeed | Cause::SlowLinkSending | Cause::SlowLinkReceiving);
     let ports: BTreeSet<(&str, &str)> =
         found.iter().flatten().map(|of| (grid.nodes[of.node].name.as_str(), of.part)).collect();
@@ -209,7 +209,7 @@ pub(super) fn joined(all: &mut Vec<ScoredCause>, grid: &Grid<'_>) {
         let is_often = of[0][0].most() >= OFTEN_PER_HOUR * hours;
         let mut one = scored(grid, of, is_often);
         if is_often {
-            join(all, &mut one, (grid, of));
+            join(all, &mut one, grid, of);
         }
         all.push(one);
     }

@@ -1,6 +1,6 @@
 //! Windows without a load: what they show of nodes is what these do for themselves.
 
-use linerate_record::diagnosis::{Cause, OutlierReading, ReadLoad, ReadWindow, ResourceUse, Suspect};
+use linerate_record::diagnosis::{Cause, Diagnosis, OutlierReading, ReadLoad, ResourceUse, Suspect};
 use linerate_record::plan::Resource;
 use linerate_record::units::{duration_ns, percent, utc};
 
@@ -41,7 +41,7 @@ fn is_of_load(cause: Cause) -> bool {
 }
 
 /// Suspects of a window without a load, with the weight of none of these: those of a load are held back.
-pub(super) fn at_rest((suspects, none): (Vec<Suspect>, f64)) -> (Vec<Suspect>, f64) {
+pub(super) fn at_rest(suspects: Vec<Suspect>, none: f64) -> (Vec<Suspect>, f64) {
     let mut left: Vec<Suspect> = suspects.into_iter().filter(|one| !is_of_load(one.cause)).collect();
     let sum = none + left.iter().map(|one| one.weight).sum::<f64>();
     if sum <= 0.0 {
@@ -52,12 +52,9 @@ pub(super) fn at_rest((suspects, none): (Vec<Suspect>, f64)) -> (Vec<Suspect>, f
 }
 
 /// The answer of such a window. What is no matter of load is told beside it.
-pub(super) fn answer(
-    (suspects, outlier): (&[Suspect], &[OutlierReading]),
-    none_of_these: f64,
-    (used, window): (&[ResourceUse], &ReadWindow),
-) -> String {
-    let most = used.iter().filter(|one| one.resource.is_link()).map(|one| one.most_share).fold(0.0, f64::max);
+pub(super) fn answer(of: &Diagnosis) -> String {
+    let window = &of.window;
+    let most = of.used.iter().filter(|one| one.resource.is_link()).map(|one| one.most_share).fold(0.0, f64::max);
     let at = |unix_ms: i64| utc(u64::try_from(unix_ms).unwrap_or(0));
     let over = u64::try_from(window.end_unix_ms - window.begin_unix_ms).unwrap_or(0);
     let said = format!(
@@ -68,10 +65,10 @@ pub(super) fn answer(
         duration_ns(over as f64 * 1e6),
         percent(most)
     );
-    let first = suspects.first().filter(|first| first.weight > none_of_these);
-    match (first, outlier.first()) {
+    let first = of.suspects.first().filter(|first| first.weight > of.none_of_these);
+    match (first, of.outlier.first()) {
         (Some(first), _) => format!("{said}; without any, {}", first.claim),
-        (None, Some(first)) => format!("{said}; {}", unlike(first, outlier.len())),
+        (None, Some(first)) => format!("{said}; {}", unlike(first, of.outlier.len())),
         (None, None) => said,
     }
 }

@@ -34,7 +34,8 @@ struct ExcessiveInterface<'r> {
 pub(super) fn without<'r>(
     readings: &'r Readings,
     site: &Site,
-    (nodes, clients): (&Grid<'_>, &Grid<'_>),
+    nodes: &Grid<'_>,
+    clients: &Grid<'_>,
     interfaces: &[Vec<Option<&str>>],
 ) -> (Cow<'r, Readings>, Vec<String>) {
     let mut beyond = of_nodes(nodes, site, interfaces);
@@ -73,7 +74,7 @@ fn of_nodes<'g>(grid: &Grid<'g>, site: &Site, interfaces: &[Vec<Option<&str>>]) 
         for (plane, interface) in planes.iter().zip(&interfaces[node]) {
             let Some(interface) = interface else { continue };
             let stated = line_rate_bits_per_s(&site.groups[machine.group], &plane.plane.link) / 8.0;
-            found.extend(beyond(grid, (node, machine), interface, stated));
+            found.extend(beyond(grid, node, interface, stated));
         }
     }
     found
@@ -81,20 +82,15 @@ fn of_nodes<'g>(grid: &Grid<'g>, site: &Site, interfaces: &[Vec<Option<&str>>]) 
 
 fn of_clients<'g>(grid: &Grid<'g>, site: &Site) -> Vec<ExcessiveInterface<'g>> {
     let stated = f64::from(site.clients.ports.max(1)) * site.clients.speed_bits_per_s / 8.0;
-    let interfaces_beyond = |(place, machine): (usize, &'g ReadMachine)| {
+    let interfaces_beyond = |place: usize| {
         let all = grid.parts(ReadMeasure::LinkSpeed, place).iter();
-        all.filter_map(|(name, _)| beyond(grid, (place, machine), name, stated)).collect::<Vec<_>>()
+        all.filter_map(|(name, _)| beyond(grid, place, name, stated)).collect::<Vec<_>>()
     };
     // What the site has room for may be a driver's word, and a client's ports are not compared with others.
-    grid.nodes.iter().enumerate().flat_map(interfaces_beyond).filter(|one| !one.fits_site).collect()
+    (0..grid.nodes.len()).flat_map(interfaces_beyond).filter(|one| !one.fits_site).collect()
 }
 
-fn beyond<'g>(
-    grid: &Grid<'g>,
-    (node, machine): (usize, &'g ReadMachine),
-    interface: &str,
-    stated: f64,
-) -> Option<ExcessiveInterface<'g>> {
+fn beyond<'g>(grid: &Grid<'g>, node: usize, interface: &str, stated: f64) -> Option<ExcessiveInterface<'g>> {
     let middle = |of: ReadMeasure| {
         let values = grid.part(of, node, interface)?;
         quantile(&mut values.iter().flatten().copied().collect::<Vec<f64>>(), 0.5)
@@ -105,7 +101,7 @@ fn beyond<'g>(
     let ways = [ReadMeasure::LinkSent, ReadMeasure::LinkReceived].into_iter().filter_map(middle);
     let bytes_per_s = ways.fold(0.0, f64::max);
     (bytes_per_s > ABOVE * speed_bytes_per_s).then(|| ExcessiveInterface {
-        machine,
+        machine: &grid.nodes[node],
         interface: interface.to_owned(),
         bytes_per_s,
         speed_bytes_per_s,

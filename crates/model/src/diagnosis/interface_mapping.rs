@@ -32,7 +32,7 @@ pub(super) fn reported(
     interfaces: &[Vec<Option<&str>>],
 ) -> Vec<String> {
     let public = planes.first().into_iter().flat_map(|plane| plane.ways.map(|way| (plane, way)));
-    let idle = public.filter_map(|of| idle(grid, site, of, interfaces)).take(1);
+    let idle = public.filter_map(|(plane, way)| idle(grid, site, plane, way, interfaces)).take(1);
     twice(grid, planes, interfaces).into_iter().chain(idle).collect()
 }
 
@@ -61,7 +61,8 @@ fn twice(grid: &Grid<'_>, planes: &[LinkPlane<'_>], interfaces: &[Vec<Option<&st
 fn idle(
     grid: &Grid<'_>,
     site: &Site,
-    (plane, way): (&LinkPlane<'_>, LinkWay),
+    plane: &LinkPlane<'_>,
+    way: LinkWay,
     interfaces: &[Vec<Option<&str>>],
 ) -> Option<String> {
     let (of_clients, verb) = match way.measure {

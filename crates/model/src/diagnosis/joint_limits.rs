@@ -23,11 +23,8 @@ pub(super) fn is_alike(a: f64, b: f64) -> bool {
 
 /// What is said where a resource of all nodes, or a member of their bonds, leads, and another that is a suspect as well
 /// is at the same level.
-pub(super) fn said(
-    site: &Site,
-    (first, suspects): (&Suspect, &[Suspect]),
-    (used, members): (&[ResourceUse], &[MemberUse]),
-) -> Option<String> {
+pub(super) fn said(site: &Site, suspects: &[Suspect], used: &[ResourceUse], members: &[MemberUse]) -> Option<String> {
+    let first = suspects.first()?;
     let mut others: Vec<String> = match first.cause {
         Cause::Full => {
             let resource_use = used.iter().find(|one| sentences::full(site, one) == first.claim)?;
@@ -127,7 +124,7 @@ mod tests {
             let of =
                 |place: usize, weight: f64| suspect(Cause::Full, "public", sentences::full(&site, &all[place]), weight);
             let suspects = [of(0, 0.7), of(1, weight)];
-            let said = said(&site, (&suspects[0], &suspects), (&all, &[]));
+            let said = said(&site, &suspects, &all, &[]);
             assert_eq!(said.is_some(), is_both, "{other} {weight}: {said:?}");
             let Some(said) = said else { continue };
             assert!(said.contains("not separated") && said.contains(&sentences::full(&site, &all[1])), "{said}");
@@ -151,10 +148,10 @@ mod tests {
         let both = [member(true, 0.96), member(false, 0.93)];
         let on_one = |one: &MemberUse| suspect(Cause::BondMembers, "bond0", sentences::on_one(one), 0.5);
         let suspects = both.each_ref().map(on_one);
-        let reported = said(&site, (&suspects[0], &suspects), (&[], &both)).unwrap();
+        let reported = said(&site, &suspects, &[], &both).unwrap();
         assert!(reported.contains("nodes send") && reported.contains("nodes receive"), "{reported}");
         let suspects = [on_one(&both[0]), on_one(&member(false, 0.3))];
-        assert_eq!(said(&site, (&suspects[0], &suspects), (&[], &[member(true, 0.96), member(false, 0.3)])), None);
+        assert_eq!(said(&site, &suspects, &[], &[member(true, 0.96), member(false, 0.3)]), None);
     }
 
     #[test]

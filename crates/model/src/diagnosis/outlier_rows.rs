@@ -61,7 +61,8 @@ const fn row(
     per: ComparisonUnit,
     side: OutlierSide,
     scale: Scale,
-    (scatter, least): (f64, f64),
+    scatter: f64,
+    least: f64,
 ) -> ComparedRow {
     ComparedRow { of: OutlierKind::Value(of), per, side, scale, scatter, least, take: SeriesStatistic::Middle }
 }
@@ -94,34 +95,34 @@ const fn steady(of: ReadMeasure) -> ComparedRow {
 
 /// Everything that is compared. Least differences of ratios are logarithms: 0.18 is a fifth, 0.69 is twice.
 const ROWS: &[ComparedRow] = &[
-    row(ReadMeasure::LinkSent, ComparisonUnit::Link, OutlierSide::Both, Scale::Ratio(1e3), (0.08, 0.18)),
-    row(ReadMeasure::LinkReceived, ComparisonUnit::Link, OutlierSide::Both, Scale::Ratio(1e3), (0.08, 0.18)),
+    row(ReadMeasure::LinkSent, ComparisonUnit::Link, OutlierSide::Both, Scale::Ratio(1e3), 0.08, 0.18),
+    row(ReadMeasure::LinkReceived, ComparisonUnit::Link, OutlierSide::Both, Scale::Ratio(1e3), 0.08, 0.18),
     steady(ReadMeasure::LinkSent),
     steady(ReadMeasure::LinkReceived),
-    row(ReadMeasure::LinkSpeed, ComparisonUnit::Link, OutlierSide::Low, Scale::Ratio(1.0), (0.01, 0.05)),
-    mean(row(ReadMeasure::LinkReceivedDrops, ComparisonUnit::Link, OutlierSide::High, Scale::Ratio(1.0), (0.7, 1.6))),
-    mean(row(ReadMeasure::LinkSentDrops, ComparisonUnit::Link, OutlierSide::High, Scale::Ratio(1.0), (0.7, 1.6))),
-    mean(row(ReadMeasure::LinkErrors, ComparisonUnit::Link, OutlierSide::High, Scale::Ratio(0.1), (0.7, 1.6))),
-    mean(row(ReadMeasure::Retransmitted, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(5e-4), (0.3, 1.1))),
-    mean(row(ReadMeasure::LinkPaused, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(10.0), (0.7, 1.6))),
-    mean(row(ReadMeasure::LinkRingDrops, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1.0), (0.7, 1.6))),
-    row(ReadMeasure::LinkMtu, ComparisonUnit::Link, OutlierSide::Both, Scale::Ratio(1.0), (0.001, 0.002)),
-    row(ReadMeasure::CoreFrequency, ComparisonUnit::Node, OutlierSide::Low, Scale::Ratio(0.05), (0.06, 0.18)),
-    row(ReadMeasure::CoresBusy, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(0.5), (0.12, 0.3)),
-    row(ReadMeasure::CoresStolen, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(0.2), (0.3, 0.7)),
-    row(ReadMeasure::CpuPressure, ComparisonUnit::Node, OutlierSide::High, Scale::Difference, (0.06, 0.2)),
-    row(ReadMeasure::IoPressure, ComparisonUnit::Node, OutlierSide::High, Scale::Difference, (0.06, 0.2)),
-    row(ReadMeasure::MemoryPressure, ComparisonUnit::Node, OutlierSide::High, Scale::Difference, (0.03, 0.1)),
-    mean(row(ReadMeasure::DriveRead, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1e6), (0.12, 0.4))),
-    mean(row(ReadMeasure::DriveWritten, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1e6), (0.12, 0.4))),
-    mean(row(ReadMeasure::DriveDiscarded, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1e6), (0.3, 0.7))),
-    row(ReadMeasure::DriveTemperature, ComparisonUnit::Part, OutlierSide::High, Scale::Difference, (5.0, 15.0)),
-    row(ReadMeasure::DriveLatency, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(2e-4), (0.25, 0.7)),
-    row(ReadMeasure::DriveQueue, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(0.5), (0.4, 1.1)),
-    clipped(row(ReadMeasure::ClientSent, ComparisonUnit::Node, OutlierSide::Both, Scale::Ratio(1e3), (0.1, 0.26))),
-    clipped(row(ReadMeasure::ClientReceived, ComparisonUnit::Node, OutlierSide::Both, Scale::Ratio(1e3), (0.1, 0.26))),
-    gauge_mean(row(ReadMeasure::InFlight, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(1.0), (0.5, 1.1))),
-    gauge_mean(row(ReadMeasure::Waiting, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(1.0), (0.5, 1.1))),
+    row(ReadMeasure::LinkSpeed, ComparisonUnit::Link, OutlierSide::Low, Scale::Ratio(1.0), 0.01, 0.05),
+    mean(row(ReadMeasure::LinkReceivedDrops, ComparisonUnit::Link, OutlierSide::High, Scale::Ratio(1.0), 0.7, 1.6)),
+    mean(row(ReadMeasure::LinkSentDrops, ComparisonUnit::Link, OutlierSide::High, Scale::Ratio(1.0), 0.7, 1.6)),
+    mean(row(ReadMeasure::LinkErrors, ComparisonUnit::Link, OutlierSide::High, Scale::Ratio(0.1), 0.7, 1.6)),
+    mean(row(ReadMeasure::Retransmitted, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(5e-4), 0.3, 1.1)),
+    mean(row(ReadMeasure::LinkPaused, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(10.0), 0.7, 1.6)),
+    mean(row(ReadMeasure::LinkRingDrops, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1.0), 0.7, 1.6)),
+    row(ReadMeasure::LinkMtu, ComparisonUnit::Link, OutlierSide::Both, Scale::Ratio(1.0), 0.001, 0.002),
+    row(ReadMeasure::CoreFrequency, ComparisonUnit::Node, OutlierSide::Low, Scale::Ratio(0.05), 0.06, 0.18),
+    row(ReadMeasure::CoresBusy, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(0.5), 0.12, 0.3),
+    row(ReadMeasure::CoresStolen, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(0.2), 0.3, 0.7),
+    row(ReadMeasure::CpuPressure, ComparisonUnit::Node, OutlierSide::High, Scale::Difference, 0.06, 0.2),
+    row(ReadMeasure::IoPressure, ComparisonUnit::Node, OutlierSide::High, Scale::Difference, 0.06, 0.2),
+    row(ReadMeasure::MemoryPressure, ComparisonUnit::Node, OutlierSide::High, Scale::Difference, 0.03, 0.1),
+    mean(row(ReadMeasure::DriveRead, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1e6), 0.12, 0.4)),
+    mean(row(ReadMeasure::DriveWritten, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1e6), 0.12, 0.4)),
+    mean(row(ReadMeasure::DriveDiscarded, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(1e6), 0.3, 0.7)),
+    row(ReadMeasure::DriveTemperature, ComparisonUnit::Part, OutlierSide::High, Scale::Difference, 5.0, 15.0),
+    row(ReadMeasure::DriveLatency, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(2e-4), 0.25, 0.7),
+    row(ReadMeasure::DriveQueue, ComparisonUnit::Part, OutlierSide::High, Scale::Ratio(0.5), 0.4, 1.1),
+    clipped(row(ReadMeasure::ClientSent, ComparisonUnit::Node, OutlierSide::Both, Scale::Ratio(1e3), 0.1, 0.26)),
+    clipped(row(ReadMeasure::ClientReceived, ComparisonUnit::Node, OutlierSide::Both, Scale::Ratio(1e3), 0.1, 0.26)),
+    gauge_mean(row(ReadMeasure::InFlight, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(1.0), 0.5, 1.1)),
+    gauge_mean(row(ReadMeasure::Waiting, ComparisonUnit::Node, OutlierSide::High, Scale::Ratio(1.0), 0.5, 1.1)),
 ];
 
 /// One of those that are compared.
@@ -143,7 +144,7 @@ pub(super) fn outlier(
     for group in groups {
         for row in ROWS {
             let planes = if row.per == ComparisonUnit::Link { interfaces.first().map_or(0, Vec::len) } else { 1 };
-            let all = (0..planes).map(|plane| compared(grid, group, row, interfaces, (plane, uses)));
+            let all = (0..planes).map(|plane| compared(grid, group, row, interfaces, plane, uses));
             families.extend(all.flat_map(|all| by_kind(row, all)).map(|all| (row, all)));
         }
     }
@@ -214,7 +215,8 @@ fn compared(
     group: usize,
     row: &ComparedRow,
     interfaces: &[Vec<Option<&str>>],
-    (plane, uses): (usize, &[NodeUse]),
+    plane: usize,
+    uses: &[NodeUse],
 ) -> Vec<Compared> {
     let (OutlierKind::Value(of) | OutlierKind::Steadiness(of)) = row.of;
     let take = |node: usize, values: &Values| match row.take {

@@ -92,9 +92,11 @@ impl<'r> RackTraffic<'r> {
 pub(super) fn racks(
     grid: &Grid<'_>,
     site: &Site,
-    (rows, pairs): (&Rows<'_>, &[NodePair<'_>]),
+    rows: &Rows<'_>,
+    pairs: &[NodePair<'_>],
     found: &mut Vec<ScoredCause>,
-    (fullest_link, roomy): (f64, &BTreeSet<String>),
+    fullest_link: f64,
+    roomy: &BTreeSet<String>,
 ) -> Racks {
     let readings = grid.readings;
     let racks = stated_racks(&readings.stated);
@@ -113,10 +115,10 @@ pub(super) fn racks(
     judged.uses = uses(readings, site, rows, &racks);
     judged.pairs = table(&crossings, &names, &of_clients);
     let own = lossy_within(&crossings, found);
-    let faults = judge(&crossings, &own, (&of_clients, roomy));
+    let faults = judge(&crossings, &own, &of_clients, roomy);
     let explained: BTreeSet<RackWay<'_>> = faults.iter().flat_map(|fault| fault.lossy.keys().copied()).collect();
     let with_clients = with_clients(pairs, &racks, &clients);
-    found.retain(|one| !is_explained(one, (&crossings, &with_clients), &explained));
+    found.retain(|one| !is_explained(one, &crossings, &with_clients, &explained));
     for fault in &faults {
         let scored = claims::scored(fault, &judged.uses, fullest_link);
         if let RackPlace::Uplinks(rack) = fault.place {
@@ -239,7 +241,8 @@ fn with_room<'r>(
 fn judge<'r>(
     crossings: &[Crossing<'r>],
     own: &BTreeSet<&str>,
-    (of_clients, roomy): (&BTreeSet<&'r str>, &BTreeSet<String>),
+    of_clients: &BTreeSet<&'r str>,
+    roomy: &BTreeSet<String>,
 ) -> Vec<RackFault<'r>> {
     let lanes = lanes(crossings, own);
     let (mut across, mut within, mut pooled) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
@@ -290,7 +293,8 @@ fn is_alike<'a, 'r: 'a>(lanes: impl Iterator<Item = &'a RackTraffic<'r>>) -> boo
 /// Whether a link that was found to lose packets, or what leads to clients, loses what racks lose alone.
 fn is_explained(
     one: &ScoredCause,
-    (crossings, with_clients): (&[Crossing<'_>], &[Option<RackWay<'_>>]),
+    crossings: &[Crossing<'_>],
+    with_clients: &[Option<RackWay<'_>>],
     explained: &BTreeSet<RackWay<'_>>,
 ) -> bool {
     let is_explained = |way: &RackWay<'_>| explained.contains(way);

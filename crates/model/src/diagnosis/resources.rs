@@ -145,9 +145,7 @@ pub(super) fn member_uses(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option
             for way in plane.ways {
                 let nodes = (0..grid.nodes.len()).filter(|node| grid.nodes[*node].group == kind);
                 let each: Vec<NodeMembers<'_>> = nodes
-                    .filter_map(|node| {
-                        of_node(grid, node, interfaces[node][place]?, (plane, group), (way.measure, count))
-                    })
+                    .filter_map(|node| of_node(grid, node, interfaces[node][place]?, plane, group, way.measure, count))
                     .collect();
                 let Some(first) = each.first() else { continue };
                 let middle = |extract: fn(&NodeMembers<'_>) -> f64| {
@@ -174,8 +172,10 @@ fn of_node<'r>(
     grid: &Grid<'r>,
     node: usize,
     bond: &'r str,
-    (plane, group): (&LinkPlane<'_>, &NodeGroup),
-    (of, count): (ReadMeasure, u32),
+    plane: &LinkPlane<'_>,
+    group: &NodeGroup,
+    of: ReadMeasure,
+    count: u32,
 ) -> Option<NodeMembers<'r>> {
     let members = members(grid, node, bond, count)?;
     let each: Vec<f64> =

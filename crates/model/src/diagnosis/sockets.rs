@@ -112,7 +112,8 @@ fn by_key(all: &[ReadMachine]) -> BTreeMap<&str, &str> {
 /// Sorts rows by nodes and clients.
 pub(super) fn rows<'r>(
     sockets: &'r [SocketRead],
-    (nodes, clients): (&'r [ReadMachine], &'r [ReadMachine]),
+    nodes: &'r [ReadMachine],
+    clients: &'r [ReadMachine],
     is_whole: bool,
 ) -> Rows<'r> {
     let (nodes, clients) = (by_key(nodes), by_key(clients));
@@ -151,7 +152,8 @@ pub(super) fn sockets(rows: &Rows<'_>, pairs: &[NodePair<'_>]) -> (Vec<SocketUse
     let uses: Vec<SocketUse> = paths.into_iter().filter_map(|path| used(path, &of_path(path))).collect();
     let mut suspects = Vec::new();
     for one in &uses {
-        suspects.extend(held(one, typical(&of_path(one.path))));
+        let (window, buffer) = typical(&of_path(one.path));
+        suspects.extend(held(one, window, buffer));
     }
     suspects.extend(slow_receivers(rows));
     suspects.extend(lossy(pairs));
@@ -192,15 +194,17 @@ fn typical(rows: &[&SocketRemote]) -> (f64, f64) {
     (middle(|row| row.window_limited_us), middle(|row| row.buffer_limited_us))
 }
 
-/// A window or a buffer that holds back all senders of a path.
-fn held(used: &SocketUse, typical: (f64, f64)) -> Option<ScoredCause> {
+/// A window or a buffer that holds back all senders of a path: `window` and `buffer` are the shares of [`typical`].
+fn held(used: &SocketUse, window: f64, buffer: f64) -> Option<ScoredCause> {
     if used.sent_bytes < TELLING_BYTES || used.busy_share < BUSY_LEAST {
         return None;
     }
-    let (cause, share) = match typical {
-        (window, buffer) if window >= HELD && window >= buffer => (Cause::ReceiveWindow, window),
-        (_, buffer) if buffer >= HELD => (Cause::SendBuffer, buffer),
-        _ => return None,
+    let (cause, share) = if window >= HELD && window >= buffer {
+        (Cause::ReceiveWindow, window)
+    } else if buffer >= HELD {
+        (Cause::SendBuffer, buffer)
+    } else {
+        return None;
     };
     let claim = sentences::held_sockets(cause, used.path, share);
     let mut scored = ScoredCause::new(cause, None, sentences::path(used.path), claim, 5.0 + 5.0 * share);
@@ -392,7 +396,7 @@ mod tests {
 
     fn of_nodes(read: &[SocketRead], is_whole: bool) -> (Vec<SocketUse>, Vec<ScoredCause>) {
         let nodes = machines(&NODES);
-        let rows = rows(read, (&nodes, &[]), is_whole);
+        let rows = rows(read, &nodes, &[], is_whole);
         sockets(&rows, &pairs(&rows))
     }
 

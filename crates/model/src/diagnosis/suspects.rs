@@ -153,11 +153,13 @@ pub(super) struct DirectObservations {
 pub(super) fn suspects(
     grid: &Grid<'_>,
     site: &Site,
-    (outlier, uses): (&[OutlierReading], &[NodeUse]),
-    (used, members): (&[ResourceUse], &[MemberUse]),
+    outlier: &[OutlierReading],
+    uses: &[NodeUse],
+    used: &[ResourceUse],
+    members: &[MemberUse],
     seen: DirectObservations,
 ) -> (Vec<Suspect>, f64) {
-    let mut all = of_nodes(grid, (outlier, uses), &seen.not_lossy);
+    let mut all = of_nodes(grid, outlier, uses, &seen.not_lossy);
     lost_members::joined(&mut all, grid, site);
     flapping::joined(&mut all, grid);
     all.extend(quotas::throttled(grid));
@@ -170,7 +172,7 @@ pub(super) fn suspects(
     all.retain(|one| one.suspect.node.as_ref().is_none_or(|node| !seen.gone.contains(node)));
     retransmissions::shown(&mut all, grid);
     let waited = waited(grid);
-    all.extend(used.iter().filter_map(|one| full(site, one, (waited, of_losses))));
+    all.extend(used.iter().filter_map(|one| full(site, one, waited, of_losses)));
     all.extend(members.iter().filter_map(on_one_member));
     beyond_nodes(&mut all, used, &seen.behind_uplinks);
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
@@ -274,11 +276,7 @@ fn tells(row: &CauseRow, outlier: &OutlierReading) -> bool {
 }
 
 /// `not_lossy` has nodes whose links lose nothing, by their sockets.
-fn of_nodes(
-    grid: &Grid<'_>,
-    (outlier, uses): (&[OutlierReading], &[NodeUse]),
-    not_lossy: &[String],
-) -> Vec<ScoredCause> {
+fn of_nodes(grid: &Grid<'_>, outlier: &[OutlierReading], uses: &[NodeUse], not_lossy: &[String]) -> Vec<ScoredCause> {
     let mut found: Vec<ScoredCause> = Vec::new();
     let mut nodes: Vec<&str> = outlier.iter().map(|one| one.node.as_str()).collect();
     nodes.sort_unstable();
@@ -537,7 +535,7 @@ const WAITED: f64 = 0.1;
 /// A resource that is full at the middle node. Links that are nearly full beside a node that loses packets all the
 /// time, which is worth `of_losses`, are none: requests wait for what is sent again, and would fill links if they did
 /// not.
-fn full(site: &Site, used: &ResourceUse, (waited, of_losses): (f64, Option<f64>)) -> Option<ScoredCause> {
+fn full(site: &Site, used: &ResourceUse, waited: f64, of_losses: Option<f64>) -> Option<ScoredCause> {
     // From where the curve of a closed load is, nine tenths of a ceiling are what many requests reach.
     const NEAR: f64 = 0.8;
     if used.share < NEAR {

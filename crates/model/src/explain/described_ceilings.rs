@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::{bytes_per_s_iec, grouped, share_in_words};
 
 use super::deviation::Variant;
-use super::forecast::all_limits;
+use super::forecast::{OperationCeiling, all_limits};
 use super::hypothesis::Search;
 use super::likelihood::above_sigmas;
 use super::mixed_node_kinds::LoadSpread;
@@ -26,7 +26,7 @@ pub(super) fn standings(
         let (world, forecast) = &search.described;
         let limits = all_limits(world, reads);
         let ceiling = forecast.ceiling_for(reads)?;
-        let of_kinds = binding(evidence, world, ceiling, (reads, observed));
+        let of_kinds = binding(evidence, world, ceiling, reads, observed);
         let (limit, spread) = of_kinds.or_else(|| Some((*limits.first()?, LoadSpread::Even)))?;
         let mut figure_row = of_figure(&limit, reads, observed, sigma);
         figure_row.bottleneck = sentences::resource_in_words(world, limit.resource, limit.group);
@@ -38,8 +38,8 @@ pub(super) fn standings(
         figure_row.most = most;
         let places = places_with_kind(&limit, &world.site);
         figure_row.needs = needs(&figure_row, limit.resource, &places);
-        let reached = (evidence.in_flight[usize::from(!reads)], ceiling.reach, ceiling.most_reach);
-        figure_row.claim = claim(&figure_row, (limit.resource, &places, spread), reached, of_most.as_deref());
+        let in_flight = evidence.in_flight[usize::from(!reads)];
+        figure_row.claim = claim(&figure_row, limit.resource, &places, spread, in_flight, ceiling, of_most.as_deref());
         Some(figure_row)
     };
     let mut found: Vec<FigureAgainstCeiling> = evidence.totals.iter().filter_map(site_figure).collect();
@@ -169,8 +169,11 @@ const MORE_IN_TURN: f64 = 1.02;
 /// most.
 fn claim(
     figure_row: &FigureAgainstCeiling,
-    (resource, (way, has), spread): (Resource, &Places, LoadSpread),
-    (in_flight, reach, most_reach): (Option<u64>, f64, f64),
+    resource: Resource,
+    (way, has): &Places,
+    spread: LoadSpread,
+    in_flight: Option<u64>,
+    &OperationCeiling { reach, most_reach, .. }: &OperationCeiling,
     of_most: Option<&str>,
 ) -> String {
     let verb = if figure_row.what == Quantity::Get { "GET" } else { "PUT" };

@@ -152,7 +152,7 @@ fn ceiling(unrestricted: &UnrestrictedLimits, reads: bool, requested: OperationQ
     let world = unrestricted.world;
     let all = of_load(unrestricted, reads);
     let first = all.first()?;
-    let (reach, most_reach) = reach(world, reads, requested, (&all, world.requested_alone()));
+    let (reach, most_reach) = reach(world, reads, requested, &all, world.requested_alone());
     let mut ceiling = OperationCeiling {
         even_bytes_per_s: first.limit_bytes_per_s,
         own_bytes_per_s: first.limit_bytes_per_s,
@@ -169,7 +169,7 @@ fn ceiling(unrestricted: &UnrestrictedLimits, reads: bool, requested: OperationQ
         group: first.group,
     };
     if world.requested_alone().is_some() {
-        ceiling.reach_of_each = self::reach(world, reads, requested, (&held(unrestricted, reads), None)).0;
+        ceiling.reach_of_each = self::reach(world, reads, requested, &held(unrestricted, reads), None).0;
         return Some(ceiling);
     }
     if is_mixed(world) {
@@ -177,7 +177,7 @@ fn ceiling(unrestricted: &UnrestrictedLimits, reads: bool, requested: OperationQ
     }
     let Some(group) = world.outlier.as_ref().map(|outlier| outlier.group) else { return Some(ceiling) };
     let others: Vec<ResourceLimit> = all.iter().filter(|limit| limit.group != Some(group)).copied().collect();
-    ceiling.own_reach = self::reach(world, reads, requested, (&others, None));
+    ceiling.own_reach = self::reach(world, reads, requested, &others, None);
     let of_outlier = all.iter().find(|limit| limit.group == Some(group));
     let of_others = all.iter().find(|limit| limit.group != Some(group));
     if let (Some(outlier), Some(others)) = (of_outlier, of_others) {
@@ -233,7 +233,8 @@ fn reach(
     world: &HypotheticalSite,
     reads: bool,
     requested: OperationQuery,
-    (limits, at_one): (&[ResourceLimit], Option<usize>),
+    limits: &[ResourceLimit],
+    at_one: Option<usize>,
 ) -> (f64, f64) {
     let OperationQuery::At(in_flight) = requested else { return (1.0, 1.0) };
     let (site, geometries, work) = (&world.site, &world.geometries, work(&world.site, reads));
@@ -383,7 +384,7 @@ impl OutlierLoad {
         let seconds: Vec<_> = std::iter::once(of_outlier.next()??).chain(of_outlier.flatten()).collect();
         let is_whole_rack = world.outlier.as_ref().is_some_and(|of| of.rack.is_some());
         let shares = is_whole_rack.then(|| own_shares_of_rack(world, reads));
-        let taken_by_others = |limit: &ResourceLimit| taken_of_others(limit, &alone_of_peers, (nodes, outlier), shares);
+        let taken_by_others = |limit: &ResourceLimit| taken_of_others(limit, &alone_of_peers, nodes, outlier, shares);
         let of_others: Vec<_> = all.iter().filter(|limit| limit.group != Some(group)).map(taken_by_others).collect();
         let load = OutlierLoad { nodes, outlier, of_others, seconds, waiting_share: 1.0 };
         Some(OutlierLoad { waiting_share: load.waiting_share(), ..load })
@@ -469,7 +470,8 @@ fn seconds(limit: &ResourceLimit, alone: &[ResourceLimit], nodes: f64) -> (f64, 
 fn taken_of_others(
     limit: &ResourceLimit,
     alone: &[ResourceLimit],
-    (nodes, outlier): (f64, f64),
+    nodes: f64,
+    outlier: f64,
     shares: Option<[f64; 2]>,
 ) -> (f64, f64) {
     let others = nodes - outlier;
@@ -489,7 +491,8 @@ fn taken_of_others(
 /// How full the fullest of some resources is while each node of each group gives so much, and whose it is.
 pub(super) fn fullest(
     world: &HypotheticalSite,
-    (reads, given): (bool, &[f64]),
+    reads: bool,
+    given: &[f64],
     resources: &[Resource],
 ) -> Option<(f64, Option<usize>)> {
     let (unrestricted, groups) = (UnrestrictedLimits::new(world), &world.site.groups);

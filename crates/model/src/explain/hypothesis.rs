@@ -148,7 +148,8 @@ impl Question<'_> {
 pub(super) fn search<'a>(
     site: &'a Site,
     geometries: &Geometries,
-    (observations, evidence): (&Observations, &ObservedFigures),
+    observations: &Observations,
+    evidence: &ObservedFigures,
     variants: &[Variant],
 ) -> Option<Search<'a>> {
     // Thousands of copies are made of it, and no ceiling asks what was assumed.
@@ -181,10 +182,10 @@ pub(super) fn search<'a>(
     }
     let mut considered = 1 + singles.len() as u32;
     let priors = priors(&question, &singles, &described);
-    let (pairs, cut_off) = pairs(&question, (&singles, &priors), &mut kept, &mut nearest);
+    let (pairs, cut_off) = pairs(&question, &singles, &priors, &mut kept, &mut nearest);
     considered += pairs;
     let world = world(site, geometries, &[])?;
-    let ln_none = evidence.ln_of_anything((&described.forecast, &described.marks)) - cost_of_none(&priors);
+    let ln_none = evidence.ln_of_anything(&described.forecast, &described.marks) - cost_of_none(&priors);
     let (survivors, none_of_these) = weighed(&question, kept, ln_none);
     Some(Search {
         survivors,
@@ -224,7 +225,8 @@ fn cost_of_pairs(priors: &[f64], order: &[(f64, usize, usize)]) -> f64 {
 /// both of its parts.
 fn pairs(
     question: &Question,
-    (singles, priors): (&[Option<Candidate>], &[f64]),
+    singles: &[Option<Candidate>],
+    priors: &[f64],
     kept: &mut Vec<Candidate>,
     nearest: &mut Nearest,
 ) -> (u32, u64) {

@@ -61,15 +61,15 @@ pub(super) fn residuals(
         let ceiling = forecast.ceiling_for(reads)?;
         let observed = figure.bytes_per_s;
         let (said, bottleneck) = match &figure.what {
-            Quantity::Get | Quantity::Put => of_total(evidence, world, ceiling, (reads, observed, sigma)),
+            Quantity::Get | Quantity::Put => of_total(evidence, world, ceiling, reads, observed, sigma),
             Quantity::NodeGet { node } | Quantity::NodePut { node } => {
                 let (level, outlier) = (levels[usize::from(!reads)].as_ref(), &outlier[usize::from(!reads)]);
-                let said = of_node(evidence.nodes(reads), outlier, node, observed, (sigma, of_nodes));
+                let said = of_node(evidence.nodes(reads), outlier, node, observed, sigma, of_nodes);
                 let is_outlier = outlier.iter().any(|outlier| outlier.node == node);
                 let of_level = level.filter(|_| !is_outlier).map(|level| level.said(node, sigma));
                 let own = level.and_then(|level| level.own_bottleneck(node));
                 let total = evidence.total(reads).map_or(observed, |(total, _)| total);
-                (of_level.unwrap_or(said), own.unwrap_or_else(|| bottleneck(evidence, world, ceiling, (reads, total))))
+                (of_level.unwrap_or(said), own.unwrap_or_else(|| bottleneck(evidence, world, ceiling, reads, total)))
             }
         };
         Some(said.residual(figure.what.clone(), observed, sigma, bottleneck))
@@ -78,7 +78,7 @@ pub(super) fn residuals(
         let what = if reads { Quantity::Get } else { Quantity::Put };
         let ceiling = forecast.ceiling_for(reads)?;
         let is_sum = observations.figures.iter().all(|figure| figure.what != what);
-        let (said, bottleneck) = of_total(evidence, world, ceiling, (reads, observed, sigma));
+        let (said, bottleneck) = of_total(evidence, world, ceiling, reads, observed, sigma);
         is_sum.then(|| said.residual(what, observed, sigma, bottleneck))
     };
     let of_figures = observations.figures.iter().filter_map(of_figure);
@@ -109,11 +109,13 @@ fn of_total(
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     ceiling: &OperationCeiling,
-    (reads, observed, sigma): (bool, f64, f64),
+    reads: bool,
+    observed: f64,
+    sigma: f64,
 ) -> (Prediction, String) {
     let said = TotalForecast::new(evidence, world, ceiling, reads, sigma);
     let (predicted, instead) = (said.reached(said.range), said.instead_reached());
-    let bottleneck = bottleneck(evidence, world, ceiling, (reads, observed));
+    let bottleneck = bottleneck(evidence, world, ceiling, reads, observed);
     (Prediction { predicted, instead, ceiling: said.most, error: (said.sigma, 1) }, bottleneck)
 }
 
@@ -122,9 +124,10 @@ fn bottleneck(
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     ceiling: &OperationCeiling,
-    total: (bool, f64),
+    reads: bool,
+    observed: f64,
 ) -> String {
-    let of_kinds = binding(evidence, world, ceiling, total);
+    let of_kinds = binding(evidence, world, ceiling, reads, observed);
     of_kinds.map_or_else(
         || sentences::bottleneck(world, ceiling),
         |(limit, _)| sentences::resource_in_words(world, limit.resource, limit.group),
@@ -230,16 +233,16 @@ impl NodeCeilings<'_> {
 
 /// A node's figure against the median of its kind, or an even share of the total; the odd node's between its own
 /// ceiling's ratio to the others' and what that ceiling allows. Other nodes than the odd one have no ceiling in the
-/// median of them.
+/// median of them. `sigma` is the standard error of one of `count` figures.
 fn of_node(
     figures: &OperationFigures,
     outlier: &[OutlierShare],
     node: &str,
     observed: f64,
-    error: (f64, usize),
+    sigma: f64,
+    count: usize,
 ) -> Prediction {
     let node_figure = figures.nodes.iter().find(|(name, ..)| name == node);
-    let (sigma, count) = error;
     // Where nodes lie apart by more than the error, that is their error; the error of a total adds to theirs.
     let is_wider = figures.apart.is_some() || figures.of_total.is_some();
     let sigma = if is_wider { node_figure.map_or(sigma, |(.., apart)| sigma.max(*apart)) } else { sigma };

@@ -97,11 +97,18 @@ fn below(residuals: &[Residual]) -> Option<String> {
     })
 }
 
+/// A site, as described or as a hypothesis has it, and what it gives.
+#[derive(Clone, Copy)]
+pub(super) struct WorldForecast<'a> {
+    pub(super) world: &'a HypotheticalSite<'a>,
+    pub(super) forecast: &'a Forecast,
+}
+
 /// What to do about deviations.
 pub(super) fn remedy(
     chosen: &[&Variant],
-    described: (&HypotheticalSite, &Forecast),
-    hypothesis: (&HypotheticalSite, &Forecast),
+    described: WorldForecast<'_>,
+    hypothesis: WorldForecast<'_>,
     evidence: &ObservedFigures,
 ) -> Remedy {
     let changes: Vec<&str> = chosen.iter().map(|variant| variant.remedy_for.change.as_str()).collect();
@@ -109,7 +116,7 @@ pub(super) fn remedy(
     let risked: Vec<&str> =
         chosen.iter().map(|variant| variant.remedy_for.risks).filter(|of| *of != CORRECTION).collect();
     let found = Gains::new(described, hypothesis, evidence);
-    let slow = condition(&node_figures::left_slow(&evidence.get, &evidence.put, named_nodes(hypothesis.0)));
+    let slow = condition(&node_figures::left_slow(&evidence.get, &evidence.put, named_nodes(hypothesis.world)));
     let conditions: Vec<String> = slow.into_iter().chain(only_as_many(&found.only_as_many)).collect();
     let condition = (!found.gains.is_empty() && !conditions.is_empty()).then(|| conditions.join("; "));
     Remedy {
@@ -137,29 +144,24 @@ impl Gains {
     /// From what a hypothesis says of reads and of writes where it explains what was measured, to what as many in
     /// flight give of the site as described. What it does not explain is not mended with it, nor is what its deviations
     /// do not touch.
-    fn new(
-        described: (&HypotheticalSite, &Forecast),
-        hypothesis: (&HypotheticalSite, &Forecast),
-        evidence: &ObservedFigures,
-    ) -> Gains {
+    fn new(described: WorldForecast<'_>, hypothesis: WorldForecast<'_>, evidence: &ObservedFigures) -> Gains {
         let mut found = Gains { gains: Vec::new(), is_known: true, is_faster: false, only_as_many: Vec::new() };
         let (mut is_touched, mut is_explained) = (false, false);
         for reads in [true, false] {
-            let (Some(of), Some(then)) = (hypothesis.1.ceiling_for(reads), described.1.ceiling_for(reads)) else {
-                continue;
-            };
+            let ceilings = (hypothesis.forecast.ceiling_for(reads), described.forecast.ceiling_for(reads));
+            let (Some(of), Some(then)) = ceilings else { continue };
             if of.resembles(then, WORTH) {
                 continue;
             }
             is_touched = true;
-            let Some(now) = now_given(evidence, hypothesis.0, of, reads) else { continue };
+            let Some(now) = now_given(evidence, hypothesis.world, of, reads) else { continue };
             is_explained = true;
             let even_gains = then.even_bytes_per_s / of.even_bytes_per_s - 1.0;
             let is_only_as_many = now.is_open && even_gains.abs() <= WORTH;
             let (least, most) = now.bytes_per_s;
             // What an even load gives, which nothing changes, is no end of what is gained.
             let least = if is_only_as_many { most } else { least };
-            let (ceiling, bottleneck) = mended(evidence, (described.0, then), reads, &now);
+            let (ceiling, bottleneck) = mended(evidence, described.world, then, reads, &now);
             found.is_faster |= least > ceiling * (1.0 + WORTH);
             let to = ceiling * then.reach;
             // What reads alike is no gain that is worth a word.

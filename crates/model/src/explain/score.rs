@@ -131,7 +131,7 @@ impl ObservedFigures {
 
     /// Log likelihood if something unknown holds all figures back: anything below what the description gives with as
     /// many in flight, or, with a small chance, above. What holds both reads and writes may be one thing.
-    pub(super) fn ln_of_anything(&self, (described, marks): (&Forecast, &Score)) -> f64 {
+    pub(super) fn ln_of_anything(&self, described: &Forecast, marks: &Score) -> f64 {
         let ratio = |&(reads, observed, _): &(bool, f64, f64)| {
             let most = described.ceiling_for(reads).zip(marks.most[usize::from(!reads)]);
             observed / most.map_or(observed, |(ceiling, most)| most * ceiling.reach)

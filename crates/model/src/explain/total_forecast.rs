@@ -200,7 +200,8 @@ pub(super) fn binding(
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     ceiling: &OperationCeiling,
-    (reads, observed): (bool, f64),
+    reads: bool,
+    observed: f64,
 ) -> Option<(ResourceLimit, LoadSpread)> {
     let mixed = ceiling.mixed.as_ref()?;
     if let Some(rates) = mixed_node_kinds::measured(evidence.nodes(reads), world) {
@@ -216,7 +217,8 @@ pub(super) fn binding(
 /// figures, evenly, unless more is given than an even one gives.
 pub(super) fn mended(
     evidence: &ObservedFigures,
-    (world, ceiling): (&HypotheticalSite, &OperationCeiling),
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
     reads: bool,
     now: &NodeLoad,
 ) -> (f64, String) {
@@ -227,7 +229,7 @@ pub(super) fn mended(
         let as_many = now.is_as_many.then(|| mixed.as_many_bytes_per_s());
         let of_medians =
             || medians(evidence, world, reads).map(|medians| mixed.of_spread(|place| group_rate(&medians, place)));
-        let of_total = || Some(binding(evidence, world, ceiling, (reads, now.bytes_per_s.0))?.0);
+        let of_total = || Some(binding(evidence, world, ceiling, reads, now.bytes_per_s.0)?.0);
         as_many.or_else(of_medians).or_else(of_total)
     });
     of_mixed.map_or_else(|| (ceiling.even_bytes_per_s, sentences::bottleneck(world, ceiling)), limit_in_words)

@@ -28,7 +28,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::RestsOnAssumed,
             Severity::Note,
-            (claim, assumed.join("; ")),
+            claim,
+            assumed.join("; "),
             "state them in the site file, from data sheets or from a measurement",
             "the site's list of assumed values",
         ));

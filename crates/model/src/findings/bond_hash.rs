@@ -41,7 +41,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
                 hash_name(bond.transmit_hash),
                 switch_name(bond.switch_hash)
             );
-            out.push(finding(PlanFindingKind::BondHash, severity, (claim, evidence), remedy, SOURCE));
+            out.push(finding(PlanFindingKind::BondHash, severity, claim, evidence, remedy, SOURCE));
         }
     }
 }

@@ -28,7 +28,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     out.push(finding(
         PlanFindingKind::Capacity,
         severity,
-        (claim, evidence),
+        claim,
+        evidence,
         "plan for a second pool, larger drives, or a shorter retention",
         "the worksheet of sources/001: stored bytes, growth and retention; docs/method/layout.md",
     ));

@@ -29,7 +29,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::EntryNarrow,
             Severity::Warning,
-            (claim, evidence),
+            claim,
+            evidence,
             "announce by BGP with ECMP, or let clients address all nodes; DSR relieves replies only",
             "sources/000: L2 announcement takes each service's requests on one node",
         ));

@@ -34,7 +34,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             100.0 * goal.ceiling_share
         );
         let remedy = "widen the bottleneck, or find the number of nodes that is needed with --need";
-        let found = finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and ceilings");
+        let found = finding(PlanFindingKind::GoalMissed, severity, claim, evidence, remedy, "goals and ceilings");
         out.push(PlanFinding { goal: Some(SiteGoal::Throughput { work: work.work }), ..found });
     }
     if let Some(goal_ns) = goals.p99_ns {
@@ -55,7 +55,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         let remedy = "use more or larger drives or another layout, or find the number of nodes that is needed with \
                       --need";
         let severity = Severity::Critical;
-        let found = finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout");
+        let found = finding(PlanFindingKind::GoalMissed, severity, claim, evidence, remedy, "goals and layout");
         out.push(PlanFinding { goal: Some(SiteGoal::Usable), ..found });
     }
 }
@@ -87,7 +87,7 @@ fn latency(case: &Case, work: &WorkPlan, p99_ns: u64, out: &mut Vec<PlanFinding>
         "fewer requests in flight, or a wider bottleneck: --why has latency over requests in flight"
     };
     let source = "mean-value analysis (docs/method/ceilings.md); the model has no percentiles";
-    let found = finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, source);
+    let found = finding(PlanFindingKind::GoalMissed, severity, claim, evidence, remedy, source);
     out.push(PlanFinding { goal: Some(SiteGoal::P99 { work: work.work, p99_ns }), ..found });
 }
 
@@ -132,7 +132,7 @@ fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
     );
     let remedy = "use more parity or more nodes, or find a number of nodes that does with --need";
     let severity = Severity::Critical;
-    out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout"));
+    out.push(finding(PlanFindingKind::GoalMissed, severity, claim, evidence, remedy, "goals and layout"));
 }
 
 #[cfg(test)]

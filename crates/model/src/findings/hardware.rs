@@ -78,7 +78,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             kind,
             severity,
-            (format!("\"{}\" has less than {word} for MinIO", group.name), lacks.join("; ")),
+            format!("\"{}\" has less than {word} for MinIO", group.name),
+            lacks.join("; "),
             "use at least that much, or check the cost: see which ceiling is the bottleneck",
             "MinIO's hardware checklist (sources/001): 4 / 8 nodes and drives, 25 / 100 GbE, 4 / 8 vCPU, 32 / 128 GB",
         ));

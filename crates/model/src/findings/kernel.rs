@@ -39,7 +39,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::OldKernel,
             severity,
-            (claim, evidence.to_owned()),
+            claim,
+            evidence.to_owned(),
             "run 6.8 or newer (Ubuntu 24.04, RHEL 10), or trim when the load is low",
             "sources/000 (6.8, fstrim); kernel commit 89cfa899608f, fs/xfs/xfs_discard.c, v6.6",
         ));

@@ -46,7 +46,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     out.push(finding(
         PlanFindingKind::LayoutWorse,
         Severity::Warning,
-        (claim, evidence),
+        claim,
+        evidence,
         &remedy,
         "MinIO's cmd/endpoint-ellipses.go (possibleSetCountsWithSymmetry); docs/method/layout.md",
     ));

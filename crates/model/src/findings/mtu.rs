@@ -24,7 +24,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::MtuMismatch,
             severity,
-            (claim, evidence),
+            claim,
+            evidence,
             "set the same MTU from client to pod, and let ICMP \"fragmentation needed\" pass",
             SOURCE,
         ));
@@ -38,7 +39,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::MtuMismatch,
             Severity::Warning,
-            (claim, evidence(plane)),
+            claim,
+            evidence(plane),
             "raise the MTU of the wire (9000 where switches allow it), or route natively",
             "sources/000: native routing against overlay; framing as in docs/method/ceilings.md",
         ));
@@ -52,7 +54,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::MtuMismatch,
             Severity::Note,
-            (claim, evidence),
+            claim,
+            evidence,
             "raise the smaller one, unless a device on its path does not support it",
             SOURCE,
         ));

@@ -44,7 +44,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::NicAgainstDrives,
             Severity::Note,
-            (claim, evidence),
+            claim,
+            evidence,
             remedy,
             "sources/001: 10 / 25 / 50 / 100 GbE for 1.25 / 3.125 / 6.25 / 12.5 GB/s of drives",
         ));

@@ -29,7 +29,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::Numa,
             Severity::Warning,
-            (claim, evidence),
+            claim,
+            evidence,
             "attach a NIC to each socket that has drives, or the drives to the NIC's socket",
             "sources/000 asks for NUMA mapping and locality where a node has two sockets",
         ));

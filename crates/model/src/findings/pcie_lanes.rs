@@ -30,7 +30,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         out.push(finding(
             PlanFindingKind::PcieLanes,
             Severity::Warning,
-            (claim, evidence),
+            claim,
+            evidence,
             "use processors with more lanes, more sockets or fewer drives, or state the lanes that are actually \
              connected",
             "PCIe lanes as sources/000 counts them (4 a drive), with Sapphire Rapids at 80 of generation 5 a socket \

@@ -34,7 +34,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
                 geometry.shards
             );
             let source = "endpoints' order in MinIO's cmd/endpoint-ellipses.go; sources/000 asks for sets across racks";
-            out.push(finding(PlanFindingKind::Racks, Severity::Note, (claim, evidence), &remedy, source));
+            out.push(finding(PlanFindingKind::Racks, Severity::Note, claim, evidence, &remedy, source));
         }
         let (least, most) = (pool.racks.iter().min(), pool.racks.iter().max());
         if let (Some(least), Some(most)) = (least, most)
@@ -45,7 +45,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             let remedy = "use a number of nodes that is a multiple of the racks: the fullest rack's uplinks are the \
                  first bottleneck";
             let source = "even spread over racks, as the ceilings of uplinks take it";
-            out.push(finding(PlanFindingKind::Racks, Severity::Note, (claim, evidence), remedy, source));
+            out.push(finding(PlanFindingKind::Racks, Severity::Note, claim, evidence, remedy, source));
         }
     }
 }

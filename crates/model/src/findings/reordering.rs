@@ -34,7 +34,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
                 _ => continue,
             };
             let claim = format!("\"{}\" of \"{}\" {why}", bond.name, group.name);
-            out.push(finding(PlanFindingKind::Reordering, severity, (claim, evidence), remedy, SOURCE));
+            out.push(finding(PlanFindingKind::Reordering, severity, claim, evidence, remedy, SOURCE));
         }
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     out.push(finding(
         PlanFindingKind::SharedPlane,
         Severity::Note,
-        (format!("clients and nodes share {link:?}"), evidence),
+        format!("clients and nodes share {link:?}"),
+        evidence,
         &remedy,
         "sources/000 separates east-west from north-south traffic; shares as in docs/method/ceilings.md",
     ));

@@ -36,7 +36,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         );
         let remedy = "do not rely on the ceiling in bytes: measure requests/s with bench on one node, and multiply";
         let source = "runs/bench-2026-11-20 (processor time of MinIO by size)";
-        out.push(finding(PlanFindingKind::SmallObjects, Severity::Warning, (claim, evidence), remedy, source));
+        out.push(finding(PlanFindingKind::SmallObjects, Severity::Warning, claim, evidence, remedy, source));
     }
 }
 

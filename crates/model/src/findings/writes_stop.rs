@@ -41,7 +41,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         writes.drives,
         writes.nodes
     );
-    out.push(finding(PlanFindingKind::WritesStop, severity, (claim, evidence), &remedy(case.site, weakest), SOURCE));
+    out.push(finding(PlanFindingKind::WritesStop, severity, claim, evidence, &remedy(case.site, weakest), SOURCE));
 }
 
 /// The pool that tolerates the least: drives, then nodes, of writes and of reads.

@@ -45,10 +45,10 @@ pub(super) fn spreads(site: &Site, geometries: &Geometries, seed: u64) -> Vec<Sp
     for group in site.groups.iter().filter(|group| group.count > 0) {
         let planes = &site.planes;
         if let Some(flows) = flows_of_public(site, geometries) {
-            of_plane(site, group, &planes.public, (true, flows), seed, &mut all);
+            of_plane(site, group, &planes.public, true, flows, seed, &mut all);
         }
         if let Some(private) = planes.private.as_ref().filter(|private| private.link != planes.public.link) {
-            of_plane(site, group, private, (false, among_nodes(site, geometries)), seed, &mut all);
+            of_plane(site, group, private, false, among_nodes(site, geometries), seed, &mut all);
         }
     }
     of_clients(site, seed, &mut all);
@@ -82,15 +82,8 @@ fn among_nodes(site: &Site, geometries: &Geometries) -> u32 {
     flows_of_clients(site).saturating_mul(shards).max(peers).min(FLOWS_MAX)
 }
 
-/// Both directions of a plane's bond: whether it is the public one, and flows.
-fn of_plane(
-    site: &Site,
-    group: &NodeGroup,
-    plane: &Plane,
-    (public, flows): (bool, u32),
-    seed: u64,
-    all: &mut Vec<Spread>,
-) {
+/// Both directions of a plane's bond, with so many flows. `public`: whether it is the public plane.
+fn of_plane(site: &Site, group: &NodeGroup, plane: &Plane, public: bool, flows: u32, seed: u64, all: &mut Vec<Spread>) {
     let Some(bond) = group.bonds.iter().find(|bond| bond.name == plane.link) else { return };
     let members = ports(group, &bond.name);
     if members < 2 {

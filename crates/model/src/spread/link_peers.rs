@@ -37,7 +37,7 @@ pub(crate) fn nodes_of_node(site: &Site) -> Peers {
 
 /// How flows choose members of a bond of a node, on the public plane or on the private one.
 pub(crate) fn of_bond(site: &Site, group: &NodeGroup, bond: &Bond, public: bool, direction: Direction) -> Placement {
-    of_peers(site, group, bond, (public, direction), link_peers_at(site, public))
+    of_peers(site, group, bond, public, direction, link_peers_at(site, public))
 }
 
 fn link_peers_at(site: &Site, public: bool) -> Peers {
@@ -48,7 +48,8 @@ fn of_peers(
     site: &Site,
     group: &NodeGroup,
     bond: &Bond,
-    (public, direction): (bool, Direction),
+    public: bool,
+    direction: Direction,
     peers: Peers,
 ) -> Placement {
     let plane = plane(site, public);
@@ -111,7 +112,6 @@ pub(crate) fn reach(site: &Site, group: &NodeGroup, public: bool, direction: Dir
     let placement = of_bond(site, group, bond, public, direction);
     let members = placement.choosing.reach(port_count);
     let two = Peers { count: 2, ..link_peers_at(site, public) };
-    let is_fixed =
-        members == 1 && of_peers(site, group, bond, (public, direction), two).choosing.reach(port_count) == 1;
+    let is_fixed = members == 1 && of_peers(site, group, bond, public, direction, two).choosing.reach(port_count) == 1;
     MemberReach { members, of: port_count, is_fixed, why: if members < port_count { placement.why } else { "" } }
 }

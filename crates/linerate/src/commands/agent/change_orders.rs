@@ -54,9 +54,7 @@ fn answer(order: &ChangeOrder, folder: Option<&Path>) -> ChangeAnswer {
             act_on_pending(&machine, *rollout, &|apply_context, id| apply::extend(apply_context, id, within))
         }
         ChangeOrder::Confirm { rollout } => confirm_rollout(&machine, *rollout),
-        ChangeOrder::Rollback { rollout, force, why } => {
-            roll_back(&machine, folder, *rollout, (*force, why.as_deref()))
-        }
+        ChangeOrder::Rollback { rollout, force, why } => roll_back(&machine, folder, *rollout, *force, why.as_deref()),
     };
     match done {
         Ok(status) => ChangeAnswer::Reported(Box::new(status)),
@@ -233,7 +231,8 @@ fn roll_back(
     machine: &Root,
     folder: Option<&Path>,
     rollout: RolloutName,
-    (force, why): (bool, Option<&str>),
+    force: bool,
+    why: Option<&str>,
 ) -> Result<NodeStatus, Failure> {
     let state = applications::state()?;
     let id = rollout.application(&applications::new_id());

@@ -126,7 +126,7 @@ fn expired() -> Failure {
 fn serve_all(flags: &AgentFlags, slot: &Arc<AgentSlot>, tasks: &Receiver<Task>, context: &AgentContext) {
     while let Ok(Task::Serve(session, (input, output), agent)) = tasks.recv() {
         let reason = match agent {
-            Some(agent) => on_host::relay_streams(agent, (input, output), slot.lease, &|| slot.served.is_ending()),
+            Some(agent) => on_host::relay_streams(agent, input, output, slot.lease, &|| slot.served.is_ending()),
             None => slot.served.serve(hello(flags.allow.allowed()), input, output, context.clone()),
         };
         // Free before its stream ends: whoever sees that may send the next one.

@@ -255,7 +255,8 @@ impl Round {
         let counts = counts.map_err(|error| error.to_string())?;
         Ok(NetMessage::Ended(Box::new(net_end(
             self.order.point,
-            (counts, aims),
+            counts,
+            aims,
             NetMachine { node: self.own, ..machine },
         ))))
     }
@@ -313,11 +314,11 @@ impl Round {
         let mut values = BTreeMap::new();
         self.wait_for(counts_ns);
         let (bonds_before, queues_before) = (bonds(&root), queues());
-        let first_ms = self.look((&root, &mut state), &mut values);
+        let first_ms = self.look(&root, &mut state, &mut values);
         let ports_before = live::ports_now(&root, self.now_ms());
         self.wait_for(end_ns);
         let (bonds_after, queues_after) = (bonds(&root), queues());
-        let last_ms = self.look((&root, &mut state), &mut values);
+        let last_ms = self.look(&root, &mut state, &mut values);
         for value in live::ports_between(&ports_before, &live::ports_now(&root, self.now_ms())) {
             values.insert((value.of, printable(&value.part)), value.value);
         }
@@ -347,7 +348,7 @@ impl Round {
     }
 
     /// Looks now; the last value of each counts. When it was, in milliseconds of the clock.
-    fn look(&self, (root, state): (&Root, &mut LiveState), values: &mut BTreeMap<(ReadMeasure, String), f64>) -> u64 {
+    fn look(&self, root: &Root, state: &mut LiveState, values: &mut BTreeMap<(ReadMeasure, String), f64>) -> u64 {
         let now_ms = self.now_ms();
         for value in
             live::look(root, state, now_ms).values.into_iter().filter(|value| REPORTED_MEASURES.contains(&value.of))
@@ -373,7 +374,8 @@ fn reported_queues(mut all: Vec<QueueDelta>) -> Vec<NetQueue> {
 /// What was counted, as it is told.
 fn net_end(
     point: u32,
-    (counts, mut aims): (PointCounts, BTreeMap<u32, NetPredictedMembers>),
+    counts: PointCounts,
+    mut aims: BTreeMap<u32, NetPredictedMembers>,
     machine: NetMachine,
 ) -> NetEnd {
     let error = |error: Option<String>| error.map(|why| printable(&why));

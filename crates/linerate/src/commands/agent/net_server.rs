@@ -242,7 +242,7 @@ impl ServerState {
         let Ok(handle) = socket.try_clone() else { return };
         let number = server.register_peer(handle, peer);
         let thread_state = Arc::clone(server);
-        let begun = thread::Builder::new().spawn(move || thread_state.serve_connection(socket, (number, peer)));
+        let begun = thread::Builder::new().spawn(move || thread_state.serve_connection(socket, number, peer));
         if begun.is_err() {
             drop(UnprovenGuard(server, number));
         }
@@ -267,7 +267,7 @@ impl ServerState {
     }
 
     /// One that connected, from its first word to its end.
-    fn serve_connection(&self, socket: TcpStream, (number, peer): (u64, IpAddr)) {
+    fn serve_connection(&self, socket: TcpStream, number: u64, peer: IpAddr) {
         let authenticate = self.authenticate(socket, peer, UnprovenGuard(self, number));
         // Whoever says nothing, or nothing that is understood, is nobody to speak of. The seat is left at the end.
         let Ok(Some((sealed, _seat))) = authenticate else { return };

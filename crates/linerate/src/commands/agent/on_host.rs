@@ -251,7 +251,8 @@ impl Read for MonitoredInput {
 /// wait, or this process is to end. It knows nothing of what goes through it.
 pub(super) fn relay_streams(
     agent: UnixStream,
-    (input, output): (SessionInput, SessionOutput),
+    input: SessionInput,
+    output: SessionOutput,
     lease: Duration,
     is_ending: &dyn Fn() -> bool,
 ) -> EndReason {
@@ -291,7 +292,7 @@ mod tests {
     const LEASE: Duration = Duration::from_millis(100);
 
     /// A session with a stream to it, on which it has answered.
-    fn attached() -> (Arc<AgentSession>, u64, UnixStream, (SessionInput, SessionOutput)) {
+    fn attached() -> (Arc<AgentSession>, u64, UnixStream, SessionInput, SessionOutput) {
         let (session, input, output) = AgentSession::begin("t".to_owned(), LEASE);
         let (here, there) = UnixStream::pair().unwrap();
         let requested = Attach { attach: ATTACH_VERSION, token: "t".to_owned(), is_again: false, taken: 0 };
@@ -303,14 +304,15 @@ mod tests {
                 break;
             }
         }
-        (session, number, here, (input, output))
+        (session, number, here, input, output)
     }
 
     #[test]
     fn bytes_go_both_ways_until_the_agent_of_the_machine_ends() {
-        let (session, number, here, ends) = attached();
+        let (session, number, here, input, output) = attached();
         let (agent, theirs) = UnixStream::pair().unwrap();
-        let carrier = thread::spawn(move || relay_streams(theirs, ends, Duration::from_secs(60), &|| false));
+        let relay = move || relay_streams(theirs, input, output, Duration::from_secs(60), &|| false);
+        let carrier = thread::spawn(relay);
         assert!(session.receive(number, b"order"));
         let mut came = [0; 5];
         (&agent).read_exact(&mut came).unwrap();
@@ -327,9 +329,9 @@ mod tests {
     #[test]
     fn an_agent_of_a_coordinator_that_is_silent_is_let_go_of_and_so_is_one_of_a_pod_that_ends() {
         for (is_ending, expected) in [(true, EndReason::Signalled), (false, EndReason::Lapsed)] {
-            let (session, _, _here, ends) = attached();
+            let (session, _, _here, input, output) = attached();
             let (agent, theirs) = UnixStream::pair().unwrap();
-            assert_eq!(relay_streams(theirs, ends, LEASE, &|| is_ending), expected);
+            assert_eq!(relay_streams(theirs, input, output, LEASE, &|| is_ending), expected);
             assert_eq!((&agent).read(&mut [0; 8]).unwrap(), 0, "its input ends, which ends it");
             session.end();
         }

@@ -145,7 +145,7 @@ impl ClientFleet {
     ) -> Result<ClientFleet, Failure> {
         let nodes = &selection.nodes[..selection.most() as usize];
         node_access::consent_to_commands(nodes, selection.yes_exec)?;
-        let coordinator = Coordinator::start(nodes, &selection.reach, clock, (stop, Allowed::Load))?;
+        let coordinator = Coordinator::start(nodes, &selection.reach, clock, stop, Allowed::Load)?;
         let (mut met, mut loaded, mut lost) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut early = Vec::new();
         while loaded.len() + lost.len() < nodes.len() {

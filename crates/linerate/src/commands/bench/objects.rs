@@ -334,7 +334,7 @@ fn delete_set(
     // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
     if matches!(run.target.keeping, Versioning::Versions { .. }) {
         let swept =
-            versioned_bucket::delete_versions(run, (Some(written.set), written.confirmed.until), bucket, progress)?;
+            versioned_bucket::delete_versions(run, Some(written.set), written.confirmed.until, bucket, progress)?;
         *versions_seen += swept.as_ref().map_or(0, |left| left.seen);
         match swept {
             Some(LeftObjects { why: Some(why), .. }) => return Err(why),

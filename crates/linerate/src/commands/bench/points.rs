@@ -22,7 +22,7 @@ use super::objects::RunObjects;
 use super::open_run::OpenRun;
 use super::point_ending::PointEnding;
 use super::preparation::{delete_set_objects, read_set_objects};
-use super::recorder::{PointRecorder, Recorder};
+use super::recorder::{PointRecorder, PointToRecord, Recorder};
 use super::setup::CEILING_TIMING;
 use crate::remote::remote_load;
 use crate::run::point_timing::Timing;
@@ -66,10 +66,11 @@ fn preparation_text(count: u64, size: &PointSizes, sizes: &Sizes) -> String {
     format!("writing {} objects of {size}, {all} in all", grouped(count))
 }
 
-/// Why a run does not go on of which so many objects of a number were written beforehand.
+/// Why a run does not go on of which `done` objects of `count` were written beforehand.
 /// `by` says which clients failed, where there are some.
 fn preparation_failure(
-    (done, count): (u64, u64),
+    done: u64,
+    count: u64,
     size: &PointSizes,
     mut errors: BTreeMap<String, u64>,
     retries: u32,
@@ -133,8 +134,8 @@ fn measure_client_ceilings_of(
             let drive = |point_recorder: &mut PointRecorder<'_>| -> Result<_, Failure> {
                 Ok(drive(&with, &plan, |figures| point_recorder.interval(figures))?)
             };
-            let (outcome, recorded) =
-                recorder.point(purpose, &spec, (&plan, CEILING_TIMING), progress, drive, point_ending)?;
+            let to_record = PointToRecord { purpose, spec: &spec, plan: &plan, timing: CEILING_TIMING };
+            let (outcome, recorded) = recorder.point(to_record, progress, drive, point_ending)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::is_set(interrupted) {
@@ -331,12 +332,11 @@ impl SeriesDriver<'_> {
         let plan = PointPlan { write_set, arrivals, cap, listed_most, ..plan };
         let (workload, size) = (self.workload.clone().into(), self.size.clone().into());
         let spec = PointSpec { workload, size, concurrency, rate_per_s, clients: None };
-        let point_to_drive = (&plan, timing);
+        let to_record = PointToRecord { purpose: Purpose::Measure, spec: &spec, plan: &plan, timing };
         let drive = |point_recorder: &mut PointRecorder<'_>| -> Result<_, Failure> {
             Ok(drive(self.with, &plan, |figures| point_recorder.interval(figures))?)
         };
-        let (outcome, view) =
-            recorder.point(Purpose::Measure, &spec, point_to_drive, self.progress, drive, point_ending)?;
+        let (outcome, view) = recorder.point(to_record, self.progress, drive, point_ending)?;
         let workload = self.workload;
         if workload.writes() {
             // What a mixed workload deletes is of what it wrote.
@@ -438,6 +438,6 @@ impl SeriesDriver<'_> {
         if is_halted || (errors.is_empty() && done == count) {
             return Ok(set);
         }
-        Err(preparation_failure((done, count), self.size, errors, plan.retries, ""))
+        Err(preparation_failure(done, count, self.size, errors, plan.retries, ""))
     }
 }

@@ -26,6 +26,15 @@ use crate::terminal::failure::Failure;
 use crate::terminal::key_masks;
 use crate::terminal::progress::Progress;
 
+/// A point that is to be driven, as the folder has it.
+#[derive(Clone, Copy)]
+pub(super) struct PointToRecord<'p> {
+    pub(super) purpose: Purpose,
+    pub(super) spec: &'p PointSpec,
+    pub(super) plan: &'p PointPlan,
+    pub(super) timing: Timing,
+}
+
 /// Writes points into the run folder.
 pub(super) struct Recorder {
     folder: RunFolder,
@@ -60,9 +69,7 @@ impl Recorder {
     /// gets how the point ended from what `drive` returns.
     pub(super) fn point<T>(
         &mut self,
-        purpose: Purpose,
-        spec: &PointSpec,
-        (plan, timing): (&PointPlan, Timing),
+        PointToRecord { purpose, spec, plan, timing }: PointToRecord<'_>,
         progress: &Progress,
         drive: impl FnOnce(&mut PointRecorder<'_>) -> Result<T, Failure>,
         ending: impl FnOnce(&T) -> PointEnding,

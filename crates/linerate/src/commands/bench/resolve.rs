@@ -72,7 +72,7 @@ pub(crate) fn resolve(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure
     let (mut load, notes) = check(flags)?;
     // A pipe can be read once, and is read here.
     let named = endpoint::named_hosts(&flags.target)?;
-    if let Some(why) = named.as_ref().and_then(|named| check::check_trust(&flags.target, named)) {
+    if let Some(why) = named.as_ref().and_then(|(text, named)| check::check_trust(&flags.target, text, named)) {
         return Err(Failure::usage(why));
     }
     set_target(&mut load.endpoint, &flags.target, named.map(|(_, named)| named).as_ref(), false);
@@ -92,7 +92,7 @@ pub(crate) fn check(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure> 
     let named = named_hosts(&flags.target).map_err(|error| add(error.into())).ok().flatten();
     let is_whole = work.is_some();
     let load = draft_load(flags, work, named.as_ref().map(|(_, named)| named));
-    let check_trust = named.as_ref().and_then(|named| check::check_trust(&flags.target, named));
+    let check_trust = named.as_ref().and_then(|(text, named)| check::check_trust(&flags.target, text, named));
     check_trust.into_iter().for_each(|why| add(Failure::usage(why)));
     fleet::errors_with_fleet(flags, &load).into_iter().for_each(|why| add(Failure::usage(why)));
     check::check_flags(flags, &load).into_iter().for_each(|why| add(Failure::usage(why)));

@@ -12,7 +12,8 @@ use crate::terminal::progress::Progress;
 /// target lists none. What it does not delete is an error.
 pub(super) fn delete_versions(
     run: &OpenRun<'_>,
-    (set, objects): (Option<u32>, u64),
+    set: Option<u32>,
+    objects: u64,
     bucket: &mut Bucket<'_>,
     progress: &Progress,
 ) -> Result<Option<LeftObjects>, BucketError> {
@@ -46,7 +47,7 @@ pub(super) fn delete_remaining_versions(
             Some(Err(error)) => return Some(unlisted_versions(&error)),
         }
     }
-    let swept = run.calls_after_load(|bucket| delete_versions(run, (None, objects), bucket, progress));
+    let swept = run.calls_after_load(|bucket| delete_versions(run, None, objects, bucket, progress));
     *seen += swept.as_ref().map_or(0, |swept| swept.as_ref().map_or(0, |left| left.seen));
     Some(match (swept, &run.target.keeping) {
         (Ok(Some(LeftObjects { objects: 0, .. })), _) | (Ok(None), Versioning::Nothing) => return None,

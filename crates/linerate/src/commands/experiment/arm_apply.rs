@@ -97,7 +97,7 @@ pub(super) fn with_arm_applied<T>(
 ) -> Result<T, Failure> {
     if let Some(fleet) = &environment.fleet {
         let work = || run_arm_commands(environment, means, stop).and_then(|()| work());
-        return node_apply::with_arm_applied((environment, fleet), means, most, work);
+        return node_apply::with_arm_applied(environment, fleet, means, most, work);
     }
     let applied = apply_changes(environment, &means.changes, most)?;
     let done = run_arm_commands(environment, means, stop).and_then(|()| work());
@@ -171,7 +171,7 @@ pub(super) fn restart_target(environment: &ArmEnvironment, stop: &AtomicBool) ->
     match (&environment.restart, &environment.fleet) {
         (None, _) => Ok(()),
         (Some(command), None) => run_user_command(environment, command, &[], stop),
-        (Some(command), Some(fleet)) => restart_rounds::restart_in_rounds((environment, fleet), command, stop),
+        (Some(command), Some(fleet)) => restart_rounds::restart_in_rounds(environment, fleet, command, stop),
     }
 }
 
@@ -186,7 +186,8 @@ pub(super) fn run_user_command(
         command,
         environment,
         &arm_environment.folder.join("command.log"),
-        (bench_process::OVERHEAD, stop),
+        bench_process::OVERHEAD,
+        stop,
     )?;
     match ended.code {
         Some(0) => Ok(()),

@@ -206,7 +206,8 @@ pub(super) fn run_shell(
     text: &str,
     environment: &[(&str, String)],
     log: &Path,
-    (most, stop): (Duration, &AtomicBool),
+    most: Duration,
+    stop: &AtomicBool,
 ) -> Result<ProcessEnd, Failure> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", text]).envs(environment.iter().map(|(name, value)| (name, value)));
@@ -428,7 +429,7 @@ mod tests {
         let log = folder.path().join("log");
         let environment = [("ROUND", "done".to_owned())];
         let ended =
-            run_shell("echo $ROUND >&2; exit 3", &environment, &log, (OVERHEAD, &AtomicBool::new(false))).unwrap();
+            run_shell("echo $ROUND >&2; exit 3", &environment, &log, OVERHEAD, &AtomicBool::new(false)).unwrap();
         assert_eq!((ended.code, ended.last_message.as_str()), (Some(3), "done"));
         let stop = AtomicBool::new(false);
         let ended = std::thread::scope(|scope| {
@@ -437,7 +438,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(500));
                 stop.store(true, Ordering::Relaxed);
             });
-            run_shell("sleep 100; true", &[], &log, (OVERHEAD, &stop)).unwrap()
+            run_shell("sleep 100; true", &[], &log, OVERHEAD, &stop).unwrap()
         });
         assert_ne!(ended.code, Some(0), "{ended:?}");
     }

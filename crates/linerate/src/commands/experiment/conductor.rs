@@ -116,10 +116,10 @@ pub(super) fn start_experiment(flags: &ExperimentRunFlags, read: BenchParser) ->
         let left_out = arm_list.not_tested.iter().map(|left| format!("not tested: {}: {}", left.arm, left.why));
         arm_list.notes.extend(left_out);
         let recorded_fleet = fleet.as_ref().map(|fleet| &fleet.recorded_fleet);
-        printing::print(&dry_run_text(&arm_list, (&base, &design), recorded_fleet))?;
+        printing::print(&dry_run_text(&arm_list, &base, &design, recorded_fleet))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let experiment_context = build_context(flags, (targets, &arm_list), path, fleet)?;
+    let experiment_context = build_context(flags, targets, &arm_list, path, fleet)?;
     measure_arms(flags, experiment_context, &arm_list, base)
 }
 
@@ -142,7 +142,8 @@ fn resolve_arm_targets(
 /// Everything that does not change from cell to cell, of an experiment that begins.
 fn build_context(
     flags: &ExperimentRunFlags,
-    (targets, arm_list): (ArmTargets, &arms::ArmList),
+    targets: ArmTargets,
+    arm_list: &arms::ArmList,
     path: PathBuf,
     mut fleet: Option<ChangedFleet>,
 ) -> Result<ExperimentContext, Failure> {
@@ -217,7 +218,7 @@ fn measure_arms(
 }
 
 /// What would be done, in words.
-fn dry_run_text(arm_list: &arms::ArmList, (base, design): (&Load, &Design), fleet: Option<&ExperimentFleet>) -> String {
+fn dry_run_text(arm_list: &arms::ArmList, base: &Load, design: &Design, fleet: Option<&ExperimentFleet>) -> String {
     let load = base.shorthand();
     let patches: Vec<&LoadPatch> = arm_list.arms.iter().map(|arm| &arm.means.patch).collect();
     let arms = arm_list.arms.iter().zip(differences(base, &patches));

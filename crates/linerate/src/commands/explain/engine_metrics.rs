@@ -77,7 +77,8 @@ impl EngineSampler {
         mut self,
         readings: &mut Readings,
         seen: &[(String, SocketsSeen)],
-        (by_sockets, why): (Vec<ReadSeries>, Option<String>),
+        by_sockets: Vec<ReadSeries>,
+        why: Option<String>,
     ) {
         let looks = self.end();
         let machines = known_machines(readings, seen);

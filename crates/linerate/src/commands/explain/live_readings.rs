@@ -75,7 +75,7 @@ pub(super) fn watch_nodes(flags: &SourceFlags, site: &Site) -> Result<(Readings,
     let requested = engine_metrics::engine_pages(flags, &nodes, product, &order)?;
     let interrupt = interrupt::watch_signals("error: interrupted again: agents end by themselves".to_owned())?;
     let clock = Clock::start();
-    let coordinator = Coordinator::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Read))?;
+    let coordinator = Coordinator::start(&nodes, &flags.reach, clock, &interrupt.stop, Allowed::Read)?;
     let progress = Progress::new(flags.for_time, false);
     let mut watch = FleetWatch {
         coordinator,
@@ -90,7 +90,7 @@ pub(super) fn watch_nodes(flags: &SourceFlags, site: &Site) -> Result<(Readings,
     let is_cut = || interrupt::is_set(&interrupt.stop);
     let met = watch.wait_for_agents(&is_cut)?;
     watch.engine = requested.map(|requested| EngineSampler::start(requested, Instant::now() + START_LEAD));
-    let fleet = watch.read((&order, product), &met, clock, &is_cut)?;
+    let fleet = watch.read(&order, product, &met, clock, &is_cut)?;
     let (steps, is_cut) = (fleet.step(), is_cut());
     watch.engine.iter().filter(|_| is_cut || steps < order.steps).for_each(EngineSampler::cut);
     watch.progress.end();
@@ -207,7 +207,8 @@ impl FleetWatch<'_> {
     /// Has all of them read, and takes what they say until all is over.
     fn read(
         &mut self,
-        (order, product): (&WatchOrder, Product),
+        order: &WatchOrder,
+        product: Product,
         met: &[usize],
         clock: Clock,
         is_cut: &dyn Fn() -> bool,
@@ -293,7 +294,7 @@ impl FleetWatch<'_> {
         readings.stated = self.nodes.iter().map(stated_machine).collect();
         let (series, why) = served(&readings);
         match engine {
-            Some(engine) => engine.into_readings(&mut readings, &seen, (series, why)),
+            Some(engine) => engine.into_readings(&mut readings, &seen, series, why),
             None => {
                 readings.series.extend(series);
                 readings.remarks.extend(why);

@@ -170,7 +170,7 @@ impl NetFleet<'_> {
             .collect();
         let participants: BTreeSet<u32> = going.iter().flat_map(|(from, to)| [*from, *to]).collect();
         for number in &participants {
-            let round = self.round_order(*number, (load, order), &going, addresses);
+            let round = self.round_order(*number, load, order, &going, addresses);
             self.coordinator.net_round(self.linked[*number as usize].node, round);
         }
         self.wait_until_ready(&participants, is_cut)?;
@@ -195,7 +195,8 @@ impl NetFleet<'_> {
     fn round_order(
         &self,
         number: u32,
-        (load, order): (&NetLoad, &VisitOrder<'_>),
+        load: &NetLoad,
+        order: &VisitOrder<'_>,
         going: &[(u32, u32)],
         addresses: &[SocketAddr],
     ) -> NetRoundOrder {

@@ -78,7 +78,7 @@ pub(super) fn routed_rounds(rounds: &[Vec<(u32, u32)>], has: impl Fn(NetRoute, u
 }
 
 /// Whether a machine is to be reached by a way, before it is known which addresses it has.
-pub(super) fn has_route(flags: &NetFlags, nodes: &[&FleetNode], (through, to): (NetRoute, u32)) -> bool {
+pub(super) fn has_route(flags: &NetFlags, nodes: &[&FleetNode], through: NetRoute, to: u32) -> bool {
     match through {
         NetRoute::Direct => true,
         NetRoute::Service => {
@@ -237,7 +237,7 @@ nodes:
     fn legs_of(flags: &NetFlags, nodes: &[&FleetNode]) -> Vec<RoutedRound> {
         let way = if flags.way(nodes.len()) == NetWay::BothWays { NetWay::BothWays } else { NetWay::OneWay };
         let rounds = rounds_without_shared_hosts(nodes, way).concat();
-        routed_rounds(&rounds, |through, to| has_route(flags, nodes, (through, to)))
+        routed_rounds(&rounds, |through, to| has_route(flags, nodes, through, to))
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub(super) fn schedule_of_present(flags: &NetFlags, of: &[&FleetNode], seed: u64
         (all.len(), if most >= all.len() { all } else { sampled(&all, most, seed) })
     };
     let members = if flags.members { ASSUMED_MEMBERS } else { 1 };
-    let routed_rounds = routes::routed_rounds(&rounds, |through, to| routes::has_route(flags, of, (through, to)));
+    let routed_rounds = routes::routed_rounds(&rounds, |through, to| routes::has_route(flags, of, through, to));
     let site = flags.into.as_deref().filter(|_| way == NetWay::Bisection);
     let stated_oversubscription = site.map(site_update::stated_oversubscription).transpose()?.flatten();
     let bonds_by_model = site_update::bonds_by_model(flags.site.as_deref(), flags.into.as_deref(), flags.plane)?;

@@ -23,9 +23,11 @@ pub(super) fn duration_min(flags: &NetFlags) -> Duration {
 /// Names streams of a visit that strayed, pair by pair, in so many rounds at the most.
 pub(super) fn name_stray_streams(
     fleet: &mut NetFleet<'_>,
-    (run, made): (&NetRun, &mut NetVisit),
+    run: &NetRun,
+    made: &mut NetVisit,
     order: &VisitOrder<'_>,
-    (at, rounds_left): (&[SocketAddr], &mut u32),
+    at: &[SocketAddr],
+    rounds_left: &mut u32,
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
     let mut all = all_strayed(run, made);

@@ -47,7 +47,7 @@ pub(super) fn search_steps(wished: &[StreamsWish]) -> u32 {
 
 /// The order of visits of a step of a search, whose repetitions are those after the ones before. Every second
 /// repetition is the one before it turned round, so that what changes steadily meets both numbers alike.
-pub(super) fn step_turns(rounds: usize, streams: &[u32], visits: u32, (seed, step): (u64, u32)) -> Vec<NetVisitPlan> {
+pub(super) fn step_turns(rounds: usize, streams: &[u32], visits: u32, seed: u64, step: u32) -> Vec<NetVisitPlan> {
     let drawn = turns(rounds, streams, visits, seed.wrapping_add(step.into()));
     let mut all: Vec<NetVisitPlan> = Vec::with_capacity(drawn.len());
     for repetition in drawn.chunks((rounds * streams.len()).max(1)) {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn steps_have_repetitions_and_orders_of_their_own_and_every_second_one_is_turned_round() {
-        let turns_of_step = |step| step_turns(5, &[1, 2], 3, (7, step));
+        let turns_of_step = |step| step_turns(5, &[1, 2], 3, 7, step);
         let repetitions =
             |step| turns_of_step(step).iter().map(|turn| turn.repetition).collect::<std::collections::BTreeSet<_>>();
         assert_eq!((repetitions(0), repetitions(2)), ([1, 2, 3].into(), [7, 8, 9].into()));
@@ -91,6 +91,6 @@ mod tests {
         whole.sort_unstable();
         whole.dedup();
         assert_eq!(whole.len(), 10, "each round with each number once");
-        assert!(step_turns(0, &[1, 2], 3, (7, 0)).is_empty());
+        assert!(step_turns(0, &[1, 2], 3, 7, 0).is_empty());
     }
 }

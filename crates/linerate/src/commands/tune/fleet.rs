@@ -73,9 +73,9 @@ pub(super) fn apply(flags: &ApplyFlags, fleet: &Path) -> Result<ExitCode, Failur
     let interrupt = consent_and_watch(&flags.fleet_flags, &nodes)?;
     print_error(shown.trim_end());
     let mut lines = NodeAgents::new(&nodes, &flags.fleet_flags.reach);
-    let orders = |act: RolloutAction| planned_act_order(act, (&plan, &changes));
+    let orders = |act: RolloutAction| planned_act_order(act, &plan, &changes);
     let course = RolloutMachine::apply(&plan, RolloutTimes::default(), linerate_host::apply::since_boot_ms());
-    let done = execute(course, &places, &orders, Some(&plan), (&mut lines, &interrupt, &print_error))?;
+    let done = execute(course, &places, &orders, Some(&plan), &mut lines, &interrupt, &print_error)?;
     drop(lines);
     let is_pending = done.end == RolloutEnd::Pending;
     let next = format!("\nkeep the changes: linerate tune confirm --fleet {}\n", linerate_record::shell::path(fleet));

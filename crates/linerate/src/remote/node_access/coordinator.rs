@@ -107,7 +107,8 @@ impl Coordinator {
         nodes: &[FleetNode],
         flags: &ReachFlags,
         clock: Clock,
-        (stop, allow): (&Arc<AtomicBool>, Allowed),
+        stop: &Arc<AtomicBool>,
+        allow: Allowed,
     ) -> Result<Coordinator, Failure> {
         let (nodes, programs) = (flags.applied(nodes), ssh_programs(nodes, flags)?);
         let (wakes, wake) = pipe().map_err(|source| Failure::Command(format!("failed to open a pipe: {source}")))?;
@@ -121,9 +122,9 @@ impl Coordinator {
         let reaches: Vec<NodeReach> = nodes.iter().map(|node| node.reach.clone()).collect();
         let starter = {
             let (reaches, commands, stop) = (reaches.clone(), commands.clone(), Arc::clone(stop));
-            thread::spawn(move || start_agents(&reaches, &programs, &commands, (&stop, allow)))
+            thread::spawn(move || start_agents(&reaches, &programs, &commands, &stop, allow))
         };
-        let lead = CoordinatorThread::new(reaches, clock, flags.lease, (to_do, wakes, epoll), tell);
+        let lead = CoordinatorThread::new(reaches, clock, flags.lease, to_do, wakes, epoll, tell);
         let lead = thread::spawn(move || lead.run());
         Ok(Coordinator { commands, wake, events, threads: vec![starter, lead] })
     }
@@ -208,7 +209,8 @@ fn start_agents(
     reaches: &[NodeReach],
     programs: &[Program],
     commands: &Sender<AgentCommand>,
-    (stop, allow): (&Arc<AtomicBool>, Allowed),
+    stop: &Arc<AtomicBool>,
+    allow: Allowed,
 ) {
     let (next, starts) = (AtomicUsize::new(0), Semaphore::new(CONCURRENT_SSH_STARTS_MAX));
     let commands = Mutex::new(commands.clone());
@@ -269,7 +271,9 @@ impl CoordinatorThread {
         reaches: Vec<NodeReach>,
         clock: Clock,
         lease: Duration,
-        (commands, wakes, epoll): (Receiver<AgentCommand>, PipeReader, OwnedFd),
+        commands: Receiver<AgentCommand>,
+        wakes: PipeReader,
+        epoll: OwnedFd,
         tell: Sender<(usize, CoordinatorEvent)>,
     ) -> CoordinatorThread {
         let unix_ns = nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());

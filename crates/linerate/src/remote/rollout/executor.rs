@@ -35,7 +35,9 @@ pub(crate) fn execute(
     places: &[usize],
     orders: ActOrders<'_>,
     plan: Option<&RolloutPlan>,
-    (lines, interrupt, tell): (&mut NodeAgents, &Interrupt, Progress<'_>),
+    lines: &mut NodeAgents,
+    interrupt: &Interrupt,
+    tell: Progress<'_>,
 ) -> Result<RolloutOutcome, Failure> {
     let mut reported: BTreeMap<usize, NodeStatus> = BTreeMap::new();
     let (mut check, mut said, mut is_interrupted) = (None, String::new(), false);
@@ -47,12 +49,12 @@ pub(crate) fn execute(
         }
         let now_ms = since_boot_ms();
         for act in course.acts(now_ms) {
-            do_act(act, (places, orders, plan), (&mut course, &mut *lines, &mut check));
+            do_act(act, places, orders, plan, &mut course, lines, &mut check);
         }
         if let Some(end) = course.end() {
             break end;
         }
-        said = announce(&course, plan, (said, tell));
+        said = announce(&course, plan, said, tell);
         for (place, heard) in lines.turn()? {
             let Some(node) = places.iter().position(|of| *of == place) else { continue };
             take_reply(&mut course, node, heard, &mut reported);
@@ -78,8 +80,12 @@ pub(crate) fn execute(
 
 fn do_act(
     act: RolloutAction,
-    (places, orders, plan): (&[usize], ActOrders<'_>, Option<&RolloutPlan>),
-    (course, lines, check): (&mut RolloutMachine, &mut NodeAgents, &mut Option<CheckProcess>),
+    places: &[usize],
+    orders: ActOrders<'_>,
+    plan: Option<&RolloutPlan>,
+    course: &mut RolloutMachine,
+    lines: &mut NodeAgents,
+    check: &mut Option<CheckProcess>,
 ) {
     let node = match act {
         RolloutAction::Check(wave) => {
@@ -130,7 +136,7 @@ fn take_reply(course: &mut RolloutMachine, node: usize, heard: AgentReply, all: 
 }
 
 /// Says what is being done, once.
-fn announce(course: &RolloutMachine, plan: Option<&RolloutPlan>, (said, tell): (String, Progress<'_>)) -> String {
+fn announce(course: &RolloutMachine, plan: Option<&RolloutPlan>, said: String, tell: Progress<'_>) -> String {
     let waves = plan.map_or(0, |plan| plan.waves.len());
     let what = match (course.wave(), plan) {
         (Some(wave), Some(plan)) => {

@@ -109,7 +109,7 @@ impl NodeAgents {
                 match open.coordinator.next(patience) {
                     Ok(Some((agent, event))) => {
                         patience = Duration::ZERO;
-                        heard.extend(self.hear((line, agent), event));
+                        heard.extend(self.hear(line, agent, event));
                     }
                     Ok(None) => break,
                     Err(failure) => {
@@ -142,7 +142,7 @@ impl NodeAgents {
             return Ok(());
         }
         let nodes: Vec<FleetNode> = places.iter().map(|place| self.nodes[*place].clone()).collect();
-        let coordinator = match Coordinator::start(&nodes, &self.flags, self.clock, (&self.ends, Allowed::Change)) {
+        let coordinator = match Coordinator::start(&nodes, &self.flags, self.clock, &self.ends, Allowed::Change) {
             Ok(coordinator) => coordinator,
             Err(failure) if self.lines.is_empty() => return Err(failure),
             Err(failure) => {
@@ -174,7 +174,7 @@ impl NodeAgents {
         lost
     }
 
-    fn hear(&mut self, (line, agent): (usize, usize), event: CoordinatorEvent) -> Option<(usize, AgentReply)> {
+    fn hear(&mut self, line: usize, agent: usize, event: CoordinatorEvent) -> Option<(usize, AgentReply)> {
         let open = self.lines[line].as_mut()?;
         let node = *open.places.get(agent)?;
         let state = &mut self.states[node];

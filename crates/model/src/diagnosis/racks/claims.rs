@@ -26,7 +26,7 @@ pub(super) fn scored(fault: &RackFault<'_>, uses: &[RackUse], fullest_link: f64)
         RackPlace::Between(_) | RackPlace::All | RackPlace::Some(..) => (Cause::Fabric, String::new()),
     };
     let may_be_full = !is_full && is_nearly_full(fault, &concerned);
-    let mut one = ScoredCause::new(cause, None, &part, claim(fault, (is_full, may_be_full)), worth(fault));
+    let mut one = ScoredCause::new(cause, None, &part, claim(fault, is_full, may_be_full), worth(fault));
     one.suspect.evidence.extend(concerned.iter().map(|of| carried(of)));
     let gives = if is_full { gives(fault, uses, fullest_link) } else { None };
     ScoredCause { suspect: Suspect { gives, ..one.suspect }, ..one }
@@ -77,7 +77,7 @@ fn worth(fault: &RackFault<'_>) -> f64 {
 }
 
 /// `may_be_full` is of uplinks that are not full as a mean, and have little room: bursts fill them.
-fn claim(fault: &RackFault<'_>, (is_full, may_be_full): (bool, bool)) -> String {
+fn claim(fault: &RackFault<'_>, is_full: bool, may_be_full: bool) -> String {
     let does = if is_full { "are full" } else { "lose packets" };
     let does = if may_be_full { "lose packets, or are full at moments that a mean does not show" } else { does };
     let lost = percent(fault.lost());

@@ -92,13 +92,13 @@ pub(super) fn racks(grid: &Grid<'_>, racks: &BTreeMap<&str, &str>) -> Vec<LostRa
         let steps: Vec<usize> = rows.flatten().copied().collect();
         let read = steps.iter().filter(|step| nodes.iter().any(|node| share(*node, **step).is_some())).count();
         if !steps.is_empty() {
-            found.push(reported(grid, (rack, nodes), &steps, 2 * read >= steps.len()));
+            found.push(reported(grid, rack, nodes, &steps, 2 * read >= steps.len()));
         }
     }
     found
 }
 
-fn reported(grid: &Grid<'_>, (rack, nodes): (&str, &[usize]), steps: &[usize], is_read: bool) -> LostRack {
+fn reported(grid: &Grid<'_>, rack: &str, nodes: &[usize], steps: &[usize], is_read: bool) -> LostRack {
     let at = |step: Option<&usize>| {
         let unix_ms = step.map_or(0, |step| grid.readings.at_unix_ms(*step));
         utc(u64::try_from(unix_ms).unwrap_or(0))

@@ -20,7 +20,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let of_kind = |(kind, word, cost)| {
         let choices =
             plane_choices(site, |plane| plane.encapsulation != kind && either_is_none(plane.encapsulation, kind));
-        choices.into_iter().map(move |which| new_variant(site, which, (kind, word), cost))
+        choices.into_iter().map(move |which| new_variant(site, which, kind, word, cost))
     };
     KINDS.into_iter().flat_map(of_kind).collect()
 }
@@ -40,7 +40,7 @@ fn unstated_tunnel_cost(site: &Site, kind: Encapsulation) -> f64 {
     if kind == Encapsulation::None || hinted { 0.0 } else { UNHEARD_OF }
 }
 
-fn new_variant(site: &Site, which: PlaneChoice, (kind, word): (Encapsulation, &str), cost: f64) -> Variant {
+fn new_variant(site: &Site, which: PlaneChoice, kind: Encapsulation, word: &str, cost: f64) -> Variant {
     let (planes, parts) = (which.in_words(), which.parts(SiteParts::PUBLIC_WRAP, SiteParts::PRIVATE_WRAP));
     let stated = which.stated(site, "encapsulation", |plane| format!("{:?}", plane.encapsulation).to_lowercase());
     let claim = if kind == Encapsulation::None {

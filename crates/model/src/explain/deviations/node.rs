@@ -101,7 +101,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
         }
         let speed = nics_of(group, &name).map(|(_, nic)| nic.speed_bits_per_s).fold(f64::INFINITY, f64::min);
         let speeds = if speed.is_finite() { lower(speed) } else { Vec::new() };
-        found.extend(half(group, (&name, link), speed).filter(|_| !speeds.contains(&(speed / 2.0))));
+        found.extend(half(group, &name, link, speed).filter(|_| !speeds.contains(&(speed / 2.0))));
         found.extend(speeds.into_iter().map(|speed_bits_per_s| Fault {
             id: "slow-node-link",
             what: format!("ports of {name} run at {}", bits_per_s(speed_bits_per_s)),
@@ -132,7 +132,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
 
 /// Half of a speed that no port negotiates: of shaped links, and of those of two lanes of which one is dead. Of a bond
 /// of two, one member carries as much, and shows.
-fn half(group: &NodeGroup, (name, link): (&str, SiteParts), speed_bits_per_s: f64) -> Option<Fault> {
+fn half(group: &NodeGroup, name: &str, link: SiteParts, speed_bits_per_s: f64) -> Option<Fault> {
     let is_of_two = group.bonds.iter().any(|bond| bond.name == name) && ports(group, name) == 2;
     let fault = || Fault {
         id: "slow-node-link",
@@ -183,7 +183,7 @@ fn finer(site: &Site) -> Vec<Fault> {
         };
         FACTORS.map(|share| Fault {
             cost: of_factors(3.5),
-            ..slow_link((&name, &format!("carries {} of what it should", percent(share))), link, resources, share)
+            ..slow_link(&name, &format!("carries {} of what it should", percent(share)), link, resources, share)
         })
     });
     let processors = FACTORS.iter().filter(|share| !PROCESSORS.contains(share)).map(|&share| processors(share));
@@ -205,12 +205,12 @@ fn one_way(name: &str, link: SiteParts) -> impl Iterator<Item = Fault> {
     });
     let name = name.to_owned();
     ways.into_iter().flat_map(|way| [0.5, 0.25].map(|share| (way, share))).map(move |((way, resources), share)| {
-        slow_link((&name, &format!("{way} at {}", percent(share))), link, resources, share)
+        slow_link(&name, &format!("{way} at {}", percent(share)), link, resources, share)
     })
 }
 
 /// Links of a node of which a share is left.
-fn slow_link((name, does): (&str, &str), link: SiteParts, resources: &'static [Resource], share: f64) -> Fault {
+fn slow_link(name: &str, does: &str, link: SiteParts, resources: &'static [Resource], share: f64) -> Fault {
     Fault {
         id: "slow-node-link",
         what: format!("{name} {does}"),

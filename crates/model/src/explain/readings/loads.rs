@@ -15,7 +15,7 @@ const LOWER: f64 = 0.05;
 
 /// How full the fullest of some resources is.
 fn fullest_use(loaded: &LoadedSite, resources: &[Resource], what: &str) -> Option<ExpectedReading> {
-    let (share, group) = fullest(loaded.world, (loaded.reads, &loaded.given), resources)?;
+    let (share, group) = fullest(loaded.world, loaded.reads, &loaded.given, resources)?;
     // Within the error of a measurement a figure may be above a ceiling, and nothing is more than busy.
     let share = share.min(1.0);
     let outlier = loaded.world.outlier.as_ref().filter(|outlier| group == Some(outlier.group));

@@ -117,8 +117,8 @@ impl Coordinator {
             root: None,
             served: None,
         };
-        let events = (event_sender.clone(), event_receiver);
-        let ended = thread::spawn(move || serve(hello, input, output, events, ground));
+        let agent_sender = event_sender.clone();
+        let ended = thread::spawn(move || serve(hello, input, output, agent_sender, event_receiver, ground));
         let (bytes, received) = channel();
         thread::spawn(move || {
             let mut piece = [0; 4096];

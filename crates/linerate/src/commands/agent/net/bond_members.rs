@@ -107,7 +107,7 @@ fn egress_bond(root: &Root, to: SocketAddr) -> Option<EgressBond> {
         bond.policy.as_deref().is_some_and(|policy| MAC_HASH_POLICIES.contains(&policy)) && is_hashing_mode(&bond.mode);
     let destination_mac = if is_by_mac { neighbour(root, &interface, to) } else { None };
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    Some(egress_of_bond(bond, &way, (source, destination_mac), kernel_version(&release)))
+    Some(egress_of_bond(bond, &way, source, destination_mac, kernel_version(&release)))
 }
 
 /// A mode by the driver's name.
@@ -123,7 +123,8 @@ fn is_hashing_mode(mode: &str) -> bool {
 fn egress_of_bond(
     bond: BondNow,
     way: &EgressInterface,
-    (source, destination_mac): (IpAddr, Option<[u8; 6]>),
+    source: IpAddr,
+    destination_mac: Option<[u8; 6]>,
     kernel: Option<Kernel>,
 ) -> EgressBond {
     // The driver keeps a policy in modes too that do not hash.
@@ -288,7 +289,7 @@ mod tests {
     fn leaving_by(mode: &str, policy: &str, is_bond: bool, destination_mac: Option<[u8; 6]>) -> EgressBond {
         let way = EgressInterface { bond: "bond0".to_owned(), is_bond, source_mac: [2, 0, 0, 0, 0, 0x11] };
         let source = "10.0.0.1".parse().unwrap();
-        egress_of_bond(bond(mode, policy), &way, (source, destination_mac), kernel_version("6.12.48+deb13-amd64"))
+        egress_of_bond(bond(mode, policy), &way, source, destination_mac, kernel_version("6.12.48+deb13-amd64"))
     }
 
     const FAR: Option<[u8; 6]> = Some([2, 0, 0, 0, 0, 0x23]);

@@ -12,7 +12,7 @@ use linerate_load::multipart::UnfinishedUpload;
 use linerate_load::object_id::ObjectId;
 use linerate_load::session::{PointPlan, Source};
 use linerate_record::histogram::Latencies;
-use linerate_record::load::{Level, Sizes, Workload};
+use linerate_record::load::{Level, Workload};
 use linerate_record::run::{Interval, Op, PointSizes, PointSpec, Purpose, StopReason};
 use linerate_record::units::{Rate, bytes_iec};
 use linerate_wire::open_loop::Arrivals;
@@ -20,7 +20,7 @@ use linerate_wire::open_loop::Arrivals;
 use super::super::clients::{ClientFleet, ClientOutcome, PointListener, PointToDrive};
 use super::super::objects::RunObjects;
 use super::super::open_run::OpenRun;
-use super::super::recorder::{PointRecorder, Recorder};
+use super::super::recorder::{PointRecorder, PointToRecord, Recorder};
 use super::super::setup::CEILING_TIMING;
 use super::{
     CLIENT_CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesDriver, plan, preparation_failure, preparation_text,
@@ -117,63 +117,58 @@ pub(super) fn measure_fleet_ceilings(
         Some(_) => &[(Purpose::Ceiling, true), (Purpose::PlainCeiling, false)],
     };
     for &(purpose, tls) in purposes {
-        for work in &run.prepared.load.work {
-            for (size, sizes) in sizes_with_names(run, &work.sizes) {
-                if interrupt::is_set(interrupted) {
-                    return Ok(());
-                }
-                measure_fleet_ceiling(
-                    run,
-                    clients,
-                    (purpose, tls),
-                    (&work.workload, &size, &sizes),
-                    interrupted,
-                    progress,
-                    recorder,
-                )?;
-            }
-        }
+        measure_fleet_ceilings_of(run, clients, purpose, tls, interrupted, progress, recorder)?;
     }
     Ok(())
 }
 
-fn measure_fleet_ceiling(
+fn measure_fleet_ceilings_of(
     run: &OpenRun<'_>,
     clients: &ClientFleet,
-    (purpose, tls): (Purpose, bool),
-    (workload, size, sizes): (&Workload, &PointSizes, &Sizes),
+    purpose: Purpose,
+    tls: bool,
     interrupted: &AtomicBool,
     progress: &Progress,
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
-    let drivers = clients.drivers(clients.count())?;
     let each = run.prepared.load.levels.highest().min(CLIENT_CEILING_CONCURRENCY_MAX);
-    let source = Source::Set { set: 0, count: (1 << 40) - 1 };
-    let plan = plan(run, workload, sizes, each, CEILING_TIMING, source);
-    let plan = PointPlan { verify: false, listed: 0, ..plan };
-    let spec = fleet_point_spec(workload, size, each, drivers.len(), clients.count());
-    let point = Some(recorder.next_point);
-    let point_to_drive = PointToDrive {
-        drivers: &drivers,
-        error_limit: None,
-        interval_ms: CEILING_TIMING.interval_ms,
-        point,
-        interrupted,
-    };
-    let base = PointOrder {
-        target: PointTarget::Null { tls },
-        max_rate: None,
-        until: OrderUntil::Intervals(CEILING_TIMING.all),
-        ..order(run, &plan, drivers.len())
-    };
-    // Sets of their own have each choose otherwise, and the null target keeps nothing.
-    let order_for =
-        |client_index: usize| PointOrder { write_set: u32::try_from(client_index).unwrap_or(0), ..base.clone() };
-    let drive = |point_recorder: &mut PointRecorder<'_>| clients.drive(&point_to_drive, order_for, point_recorder);
-    let (_, recorded) =
-        recorder.point(purpose, &spec, (&plan, CEILING_TIMING), progress, drive, ClientOutcome::ending)?;
-    report_lost_clients(clients, recorded.as_ref().ok().and_then(Option::as_ref), recorder)?;
-    recorded.map(|_| ())
+    for work in &run.prepared.load.work {
+        for (size, sizes) in sizes_with_names(run, &work.sizes) {
+            if interrupt::is_set(interrupted) {
+                return Ok(());
+            }
+            let drivers = clients.drivers(clients.count())?;
+            let source = Source::Set { set: 0, count: (1 << 40) - 1 };
+            let plan = plan(run, &work.workload, &sizes, each, CEILING_TIMING, source);
+            let plan = PointPlan { verify: false, listed: 0, ..plan };
+            let spec = fleet_point_spec(&work.workload, &size, each, drivers.len(), clients.count());
+            let point_to_drive = PointToDrive {
+                drivers: &drivers,
+                error_limit: None,
+                interval_ms: CEILING_TIMING.interval_ms,
+                point: Some(recorder.next_point),
+                interrupted,
+            };
+            let base = PointOrder {
+                target: PointTarget::Null { tls },
+                max_rate: None,
+                until: OrderUntil::Intervals(CEILING_TIMING.all),
+                ..order(run, &plan, drivers.len())
+            };
+            // Sets of their own have each choose otherwise, and the null target keeps nothing.
+            let order_for = |client_index: usize| PointOrder {
+                write_set: u32::try_from(client_index).unwrap_or(0),
+                ..base.clone()
+            };
+            let drive =
+                |point_recorder: &mut PointRecorder<'_>| clients.drive(&point_to_drive, order_for, point_recorder);
+            let to_record = PointToRecord { purpose, spec: &spec, plan: &plan, timing: CEILING_TIMING };
+            let (_, recorded) = recorder.point(to_record, progress, drive, ClientOutcome::ending)?;
+            report_lost_clients(clients, recorded.as_ref().ok().and_then(Option::as_ref), recorder)?;
+            recorded?;
+        }
+    }
+    Ok(())
 }
 
 fn fleet_point_spec(workload: &Workload, size: &PointSizes, each: u32, drivers: usize, clients: u32) -> PointSpec {
@@ -231,17 +226,17 @@ impl SeriesDriver<'_> {
             interrupted: self.with.interrupted,
         };
         let drive = |point_recorder: &mut PointRecorder<'_>| clients.drive(&point_to_drive, order_for, point_recorder);
-        let point_to_drive =
-            recorder.point(Purpose::Measure, &spec, (&plan, timing), self.progress, drive, ClientOutcome::ending);
-        if point_to_drive.is_err() {
+        let to_record = PointToRecord { purpose: Purpose::Measure, spec: &spec, plan: &plan, timing };
+        let driven = recorder.point(to_record, self.progress, drive, ClientOutcome::ending);
+        if driven.is_err() {
             self.note_lost_client_writes(source, spec.concurrency, objects);
         }
-        let (outcome, view) = point_to_drive?;
+        let (outcome, view) = driven?;
         let mut found = Vec::new();
         for ((client, end), set) in outcome.ends.into_iter().zip(sets) {
             let merged = end.as_ref().map_or(0, |end| end.merged);
             found.extend((merged > 0).then(|| clients.merged(client, merged, recorder.next_point - 1)));
-            self.note(end, (set, source), concurrency, objects);
+            self.note(end, set, source, concurrency, objects);
         }
         found.iter().try_for_each(|finding| recorder.finding(finding))?;
         report_lost_clients(clients, view.as_ref().ok().and_then(Option::as_ref), recorder)?;
@@ -249,13 +244,7 @@ impl SeriesDriver<'_> {
     }
 
     /// Notes what a client wrote or deleted in a point; of one that was lost, that it is not known.
-    fn note(
-        &self,
-        end: Option<DrivenEnd>,
-        (set, source): (u32, &Source),
-        concurrency: u32,
-        objects: &mut RunObjects<'_>,
-    ) {
+    fn note(&self, end: Option<DrivenEnd>, set: u32, source: &Source, concurrency: u32, objects: &mut RunObjects<'_>) {
         let writes = self.workload.writes();
         let Some(end) = end else {
             self.note_lost_client_writes(source, concurrency, objects);
@@ -341,7 +330,7 @@ impl SeriesDriver<'_> {
             return Ok(set);
         }
         let by = format!("; at {}", clients.names(&failed));
-        Err(preparation_failure((done, count), self.size, errors, plan.retries, &by))
+        Err(preparation_failure(done, count, self.size, errors, plan.retries, &by))
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) fn early_ends(flags: &BenchFlags, load: &Load) -> Vec<String> {
 }
 
 /// What is wrong with whom to believe: nobody proves himself over plain HTTP.
-pub(super) fn check_trust(target: &TargetChoice, (text, named): &(String, NamedHosts)) -> Option<String> {
+pub(super) fn check_trust(target: &TargetChoice, text: &str, named: &NamedHosts) -> Option<String> {
     let flag = match (named.tls, target.insecure, &target.ca_file) {
         (false, true, _) => "--insecure",
         (false, false, Some(_)) => "--ca-file",

@@ -42,7 +42,8 @@ const LISTED_NODES_MAX: usize = 3;
 /// Puts an arm in place on all nodes, works, and takes it back. A node that hears nothing any more takes it back by
 /// itself after `most`.
 pub(in crate::commands::experiment) fn with_arm_applied<T>(
-    (environment, fleet): (&ArmEnvironment, &ChangedFleet),
+    environment: &ArmEnvironment,
+    fleet: &ChangedFleet,
     means: &ArmSetup,
     most: Duration,
     work: impl FnOnce() -> Result<T, Failure>,
@@ -67,7 +68,7 @@ pub(in crate::commands::experiment) fn with_arm_applied<T>(
         .into_iter()
         .map(|(name, node_state)| (name, node_state.filter(|_| is_paced).map(standing_after(passed_ms))));
     // That nodes are not as they were matters more than why the work ended.
-    roll_back(fleet, plan.name, members.collect(), (plan.waves.clone(), is_paced))?;
+    roll_back(fleet, plan.name, members.collect(), plan.waves.clone(), is_paced)?;
     done
 }
 
@@ -126,9 +127,9 @@ fn apply_rollout(
     changes: &FleetChanges,
 ) -> Result<Vec<(String, Option<NodeState>)>, Failure> {
     let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
-    let orders = |act: RolloutAction| planned_act_order(act, (plan, changes));
+    let orders = |act: RolloutAction| planned_act_order(act, plan, changes);
     let course = RolloutMachine::apply(plan, RolloutTimes::default(), since_boot_ms());
-    let done = execute_rollout(fleet, course, &names, (&orders, Some(plan)))?;
+    let done = execute_rollout(fleet, course, &names, &orders, Some(plan))?;
     match done.end {
         RolloutEnd::Pending => return Ok(done.nodes.into_iter().map(|node| (node.name, node.node_state)).collect()),
         RolloutEnd::RolledBack => require_rolled_back(&done.nodes, plan.name)?,
@@ -145,12 +146,13 @@ fn roll_back(
     fleet: &ChangedFleet,
     rollout: RolloutName,
     members: Vec<(String, Option<NodeState>)>,
-    groups: (Vec<Vec<u32>>, bool),
+    groups: Vec<Vec<u32>>,
+    is_paced: bool,
 ) -> Result<(), Failure> {
     let names: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
     let orders = |act: RolloutAction| act_order(act, rollout, false);
-    let course = RolloutMachine::roll_back(members, groups, RolloutTimes::default(), since_boot_ms());
-    let done = execute_rollout(fleet, course, &names, (&orders, None))?;
+    let course = RolloutMachine::roll_back(members, (groups, is_paced), RolloutTimes::default(), since_boot_ms());
+    let done = execute_rollout(fleet, course, &names, &orders, None)?;
     require_rolled_back(&done.nodes, rollout)
 }
 
@@ -158,7 +160,8 @@ fn execute_rollout(
     fleet: &ChangedFleet,
     course: RolloutMachine,
     names: &[String],
-    (orders, plan): (ActOrders<'_>, Option<&RolloutPlan>),
+    orders: ActOrders<'_>,
+    plan: Option<&RolloutPlan>,
 ) -> Result<RolloutOutcome, Failure> {
     let place = |name: &String| fleet.nodes.iter().position(|node| node.name == *name);
     let places: Option<Vec<usize>> = names.iter().map(place).collect();
@@ -167,7 +170,7 @@ fn execute_rollout(
     lines.catch_up()?;
     // Progress has a line of its own.
     let tell = |_: &str| ();
-    execute(course, &places, orders, plan, (&mut *lines, &fleet.interrupt, &tell))
+    execute(course, &places, orders, plan, &mut lines, &fleet.interrupt, &tell)
 }
 
 /// Refuses to go on where a node may not be as before.
@@ -281,7 +284,7 @@ pub(in crate::commands::experiment) fn roll_back_leftovers(
         let node_state = |of: &Option<(RolloutName, NodeState)>| of.filter(|(of, _)| is_paced && *of == rollout);
         let standings = standings.iter().map(|of| node_state(of).map(|(_, node_state)| node_state));
         let members = fleet.nodes.iter().map(|node| node.name.clone()).zip(standings).collect();
-        roll_back(fleet, rollout, members, (groups.clone(), is_paced))?;
+        roll_back(fleet, rollout, members, groups.clone(), is_paced)?;
     }
     Ok(())
 }

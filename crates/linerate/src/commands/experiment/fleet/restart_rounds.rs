@@ -49,7 +49,8 @@ type RoundAction<'d> = &'d dyn Fn(u32, &str) -> Result<(), Failure>;
 
 /// Restarts all nodes, a round behind the other.
 pub(in crate::commands::experiment) fn restart_in_rounds(
-    (environment, fleet): (&ArmEnvironment, &ChangedFleet),
+    environment: &ArmEnvironment,
+    fleet: &ChangedFleet,
     command: &str,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -63,15 +64,16 @@ pub(in crate::commands::experiment) fn restart_in_rounds(
     let restart =
         |number: u32, names: &str| run_user_command(environment, command, &round_environment(number, names), stop);
     let is_well =
-        |number: u32, names: &str| wait_until_healthy((environment, fleet), &round_environment(number, names), stop);
-    run_rounds((&rounds, &fleet.unhealthy_after_round), &restart, &is_well)
+        |number: u32, names: &str| wait_until_healthy(environment, fleet, &round_environment(number, names), stop);
+    run_rounds(&rounds, &fleet.unhealthy_after_round, &restart, &is_well)
 }
 
 /// One round behind the other, none before all is well: behind one that went wrong, the next would take more than the
 /// target can miss, and so would the first one. Where one went wrong before, its nodes are begun with, since the target
 /// misses them already.
 fn run_rounds(
-    (rounds, unhealthy_after_round): (&[String], &Cell<u32>),
+    rounds: &[String],
+    unhealthy_after_round: &Cell<u32>,
     restart: RoundAction<'_>,
     await_health: RoundAction<'_>,
 ) -> Result<(), Failure> {
@@ -93,9 +95,11 @@ fn run_rounds(
 /// What keeps the target from being well: a host that takes no connection, whatever the command says, which may ask one
 /// of many; else that the command fails.
 fn why_unhealthy(
-    (environment, fleet): (&ArmEnvironment, &ChangedFleet),
+    environment: &ArmEnvironment,
+    fleet: &ChangedFleet,
     round_environment: &[(&str, String)],
-    (left, stop): (Duration, &AtomicBool),
+    left: Duration,
+    stop: &AtomicBool,
 ) -> Result<Option<String>, Failure> {
     let refusing = fleet.hosts.iter().find_map(|host| {
         let error = TcpStream::connect_timeout(host, CONNECT_TIMEOUT).err()?;
@@ -105,20 +109,21 @@ fn why_unhealthy(
         return Ok(refusing);
     };
     let ended =
-        bench_process::run_shell(command, round_environment, &environment.folder.join("command.log"), (left, stop))?;
+        bench_process::run_shell(command, round_environment, &environment.folder.join("command.log"), left, stop)?;
     Ok((ended.code != Some(0)).then(|| format!("{command:?} fails: {}", ended.last_message)))
 }
 
 /// Waits until the target is well, several looks long: what was told to restart may not have begun to.
 fn wait_until_healthy(
-    (environment, fleet): (&ArmEnvironment, &ChangedFleet),
+    environment: &ArmEnvironment,
+    fleet: &ChangedFleet,
     round_environment: &[(&str, String)],
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let (until, mut looks) = (Instant::now() + RESTART_TIMEOUT, 0);
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let why = why_unhealthy((environment, fleet), round_environment, (left, stop))?;
+        let why = why_unhealthy(environment, fleet, round_environment, left, stop)?;
         looks = if why.is_none() { looks + 1 } else { 0 };
         if looks == HEALTHY_POLLS {
             return Ok(());
@@ -159,7 +164,7 @@ mod tests {
             failed(unwell_behind == Some(number))
         };
         let unhealthy_after_round = Cell::new(missed);
-        let is_failed = run_rounds((&rounds, &unhealthy_after_round), &restart, &is_well).is_err();
+        let is_failed = run_rounds(&rounds, &unhealthy_after_round, &restart, &is_well).is_err();
         assert_eq!(is_failed, unwell_behind.is_some() || fails.is_some());
         (done.into_inner(), unhealthy_after_round.into_inner())
     }

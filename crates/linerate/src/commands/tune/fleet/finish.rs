@@ -52,7 +52,8 @@ struct FleetStatus {
 fn query_fleet(
     nodes: &[FleetNode],
     meant: RolloutQuery,
-    (lines, interrupt): (&mut NodeAgents, &Interrupt),
+    lines: &mut NodeAgents,
+    interrupt: &Interrupt,
 ) -> Result<FleetStatus, Failure> {
     let named = if let RolloutQuery::Named(name) = meant { Some(name) } else { None };
     let order = |place: usize| match meant {
@@ -241,7 +242,7 @@ pub(in crate::commands::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> 
     let nodes = read_nodes(&flags.fleet_flags, fleet)?;
     let interrupt = consent_and_watch(&flags.fleet_flags, &nodes)?;
     let mut lines = NodeAgents::new(&nodes, &flags.fleet_flags.reach);
-    let found = query_fleet(&nodes, query_of(flags.rollout), (&mut lines, &interrupt))?;
+    let found = query_fleet(&nodes, query_of(flags.rollout), &mut lines, &interrupt)?;
     let name = found.rollout()?;
     confirmable(name, &node_answers(&nodes, &found.reported)).map_err(|why| {
         let code = match () {
@@ -260,7 +261,7 @@ pub(in crate::commands::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> 
     let members: Vec<(String, NodeState)> = places.iter().map(node_state).collect();
     let course = RolloutMachine::confirm(members, groups, RolloutTimes::default(), since_boot_ms());
     let orders = |act: RolloutAction| act_order(act, name, false);
-    let done = execute(course, &places, &orders, None, (&mut lines, &interrupt, &print_error))?;
+    let done = execute(course, &places, &orders, None, &mut lines, &interrupt, &print_error)?;
     drop(lines);
     reported(&flags.fleet_flags, name, done, "")
 }
@@ -272,9 +273,9 @@ pub(in crate::commands::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -
     let site = flags.site.as_deref().map(site_file::read_site).transpose()?;
     let interrupt = consent_and_watch(&flags.fleet_flags, &nodes)?;
     let mut lines = NodeAgents::new(&nodes, &flags.fleet_flags.reach);
-    let mut found = query_fleet(&nodes, rollback_query(named), (&mut lines, &interrupt))?;
+    let mut found = query_fleet(&nodes, rollback_query(named), &mut lines, &interrupt)?;
     if flags.kept && !found.is_pending() {
-        let kept = query_fleet(&nodes, RolloutQuery::Kept, (&mut lines, &interrupt))?;
+        let kept = query_fleet(&nodes, RolloutQuery::Kept, &mut lines, &interrupt)?;
         // Where no node keeps one, it is about the newest.
         if kept.rollout.is_some() {
             found = kept;
@@ -301,7 +302,7 @@ pub(in crate::commands::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -
         places.iter().map(|place| (nodes[*place].name.clone(), found.node_state(*place))).collect();
     let course = RolloutMachine::roll_back(members, groups, RolloutTimes::default(), since_boot_ms());
     let orders = |act: RolloutAction| act_order(act, name, flags.force);
-    let done = execute(course, &places, &orders, None, (&mut lines, &interrupt, &print_error))?;
+    let done = execute(course, &places, &orders, None, &mut lines, &interrupt, &print_error)?;
     drop(lines);
     let (unknown_count, missing) = missing_nodes(name, places.len(), nodes.len());
     let exit = reported(&flags.fleet_flags, name, done, &unknown_nodes_text(name, unknown_count))?;
@@ -349,7 +350,7 @@ pub(in crate::commands::tune) fn status(flags: &StatusFlags, fleet: &Path) -> Re
     flags.output.as_deref().map_or(Ok(()), output_file::check_output)?;
     let interrupt = consent_and_watch(&flags.fleet_flags, &nodes)?;
     let mut lines = NodeAgents::new(&nodes, &flags.fleet_flags.reach);
-    let found = query_fleet(&nodes, query_of(flags.rollout), (&mut lines, &interrupt))?;
+    let found = query_fleet(&nodes, query_of(flags.rollout), &mut lines, &interrupt)?;
     let requested_ms = Some(unix_ms());
     let places = match found.rollout {
         Some(rollout) => found.places(rollout),
@@ -363,7 +364,7 @@ pub(in crate::commands::tune) fn status(flags: &StatusFlags, fleet: &Path) -> Re
     let named = all.rollout.filter(|_| amiss.is_none());
     let unknown_count = named
         .map_or_else(String::new, |name| unknown_nodes_text(name, missing_nodes(name, places.len(), nodes.len()).0));
-    let done = show(flags, (&all, &pictured), &unknown_count)?;
+    let done = show(flags, &all, &pictured, &unknown_count)?;
     match amiss {
         None => Ok(done),
         Some((why, code)) => Err(Failure::Tune { why, code }),
@@ -372,11 +373,7 @@ pub(in crate::commands::tune) fn status(flags: &StatusFlags, fleet: &Path) -> Re
 
 /// Prints or writes what was reported, or the page of what is `pictured`. Beside a page in a file stands the text, and
 /// where that file is. Behind the text stands `next`.
-fn show(
-    flags: &StatusFlags,
-    (all, pictured): (&RolloutReport, &RolloutReport),
-    next: &str,
-) -> Result<ExitCode, Failure> {
+fn show(flags: &StatusFlags, all: &RolloutReport, pictured: &RolloutReport, next: &str) -> Result<ExitCode, Failure> {
     let output = flags.output.as_deref();
     let text = |to_file| match all.rollout.is_none() && all.nodes.is_empty() {
         true => "no node knows a rollout: nothing was changed with --fleet\n".to_owned(),
