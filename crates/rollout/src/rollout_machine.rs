@@ -102,7 +102,7 @@ impl RolloutMachine {
             has_check: plan.check.is_some(),
             stagger_ms: plan.stagger_ms,
             within_ms: plan.within_ms,
-            ..RolloutMachine::with_stage(names, plan.waves.clone(), !plan.interrupting.is_empty(), (times, now_ms))
+            ..RolloutMachine::with_stage(names, plan.waves.clone(), !plan.interrupting.is_empty(), times, now_ms)
         }
     }
 
@@ -111,12 +111,13 @@ impl RolloutMachine {
     #[must_use]
     pub fn confirm(
         nodes: Vec<(String, NodeState)>,
-        groups: (Vec<Vec<u32>>, bool),
+        groups: Vec<Vec<u32>>,
+        is_paced: bool,
         times: RolloutTimes,
         now_ms: u64,
     ) -> RolloutMachine {
         let nodes = nodes.into_iter().map(|(name, node_state)| (name, Some(node_state)));
-        let mut rollout_machine = RolloutMachine::of_changed(nodes, groups, (times, now_ms));
+        let mut rollout_machine = RolloutMachine::of_changed(nodes, groups, is_paced, times, now_ms);
         for member in &mut rollout_machine.members {
             member.is_done = member.row.node_state == Some(NodeState::Confirmed);
         }
@@ -128,11 +129,12 @@ impl RolloutMachine {
     #[must_use]
     pub fn roll_back(
         nodes: Vec<(String, Option<NodeState>)>,
-        groups: (Vec<Vec<u32>>, bool),
+        groups: Vec<Vec<u32>>,
+        is_paced: bool,
         times: RolloutTimes,
         now_ms: u64,
     ) -> RolloutMachine {
-        let mut rollout_machine = RolloutMachine::of_changed(nodes.into_iter(), groups, (times, now_ms));
+        let mut rollout_machine = RolloutMachine::of_changed(nodes.into_iter(), groups, is_paced, times, now_ms);
         rollout_machine.stage = RolloutStage::TakingBack(0);
         rollout_machine
     }
@@ -140,10 +142,12 @@ impl RolloutMachine {
     /// A course of nodes that may all have been changed.
     fn of_changed(
         nodes: impl Iterator<Item = (String, Option<NodeState>)>,
-        (groups, is_paced): (Vec<Vec<u32>>, bool),
-        (times, now_ms): (RolloutTimes, u64),
+        groups: Vec<Vec<u32>>,
+        is_paced: bool,
+        times: RolloutTimes,
+        now_ms: u64,
     ) -> RolloutMachine {
-        let mut rollout_machine = RolloutMachine::with_stage(nodes, groups, is_paced, (times, now_ms));
+        let mut rollout_machine = RolloutMachine::with_stage(nodes, groups, is_paced, times, now_ms);
         let is_pending = |member: &&RolloutMember| matches!(member.row.node_state, Some(NodeState::Pending { .. }));
         let all_ms: Vec<u64> = rollout_machine
             .members
@@ -168,7 +172,8 @@ impl RolloutMachine {
         nodes: impl Iterator<Item = (String, Option<NodeState>)>,
         groups: Vec<Vec<u32>>,
         is_paced: bool,
-        (times, now_ms): (RolloutTimes, u64),
+        times: RolloutTimes,
+        now_ms: u64,
     ) -> RolloutMachine {
         let member = |(name, node_state)| RolloutMember {
             name,
