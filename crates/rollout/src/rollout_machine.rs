@@ -148,15 +148,11 @@ impl RolloutMachine {
         now_ms: u64,
     ) -> RolloutMachine {
         let mut rollout_machine = RolloutMachine::with_stage(nodes, groups, is_paced, times, now_ms);
-        let is_pending = |member: &&RolloutMember| matches!(member.row.node_state, Some(NodeState::Pending { .. }));
-        let all_ms: Vec<u64> = rollout_machine
-            .members
-            .iter()
-            .map(|member| Some(member).filter(is_pending).map_or(u64::MAX, |member| member.lapses_at_ms))
-            .collect();
-        rollout_machine
-            .groups
-            .sort_by_key(|group| group.iter().filter_map(|node| all_ms.get(*node as usize)).min().copied());
+        let is_pending = |member: &RolloutMember| matches!(member.row.node_state, Some(NodeState::Pending { .. }));
+        let lapse_ms = |member: &RolloutMember| if is_pending(member) { member.lapses_at_ms } else { u64::MAX };
+        let all_ms: Vec<u64> = rollout_machine.members.iter().map(lapse_ms).collect();
+        let first_ms = |group: &Vec<u32>| group.iter().filter_map(|node| all_ms.get(*node as usize)).min().copied();
+        rollout_machine.groups.sort_by_key(first_ms);
         // All of a rollout lapse at once or one after the other, unless confirming was begun. One node that claims to
         // have more time than that holds no course up for so long.
         let least_ms = all_ms.into_iter().min().unwrap_or(now_ms).max(now_ms.saturating_add(times.extend_ms));
