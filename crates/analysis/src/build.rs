@@ -373,9 +373,9 @@ fn point(
     let ages_intended = end.ages_intended()?;
     let total_intended =
         sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &ages_intended));
-    let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
+    let total_intended = total_intended.transpose()?.unwrap_or_default();
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
-    let open = open_figures(records, begin, before, &measured, intended)?;
+    let open = open_figures(records, begin, before, &measured, ttfb_intended, total_intended)?;
     let of_slots = |ns: u64| share_of_slots(ns, measured_ms, begin.spec.concurrency);
     Ok(Some(Point {
         point: begin.point,
@@ -421,13 +421,14 @@ fn open_figures(
     begin: &PointBegin,
     before: Option<&Interval>,
     measured: &[&Interval],
-    intended: (Latency, Latency),
+    ttfb_intended: Latency,
+    total_intended: Latency,
 ) -> Result<Option<OpenLoop>, DecodeError> {
     let requested = &records.manifest.requested;
     let at_random = requested.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
     let requested_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
     let measuring = open_loop::OpenLoopInput { requested_per_s, at_random, before, measured };
-    open_loop::figures(&begin.spec, requested.slo.as_ref(), &measuring, intended)
+    open_loop::figures(&begin.spec, requested.slo.as_ref(), &measuring, ttfb_intended, total_intended)
 }
 
 /// Requests that failed behind the measured time: what a record calls warm-up there ended no measurement.

@@ -65,7 +65,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
             NetPairFigures { class, limit, ..figures }
         })
         .collect();
-    let classed = classes::classed((run, all), (&seen, &pairs));
+    let classed = classes::classed(all, &seen, &pairs);
     let streams = streams::whole(&seen, &pairs);
     let bisection = bisection::bisection(&seen);
     let compared_streams = match run.load.op {

@@ -50,7 +50,7 @@ pub struct OpenLoopInput<'a> {
     pub measured: &'a [&'a Interval],
 }
 
-/// The open loop of a point; `None` for a closed one. `ttfb` and `total` are from when requests were due.
+/// The open loop of a point; `None` for a closed one. The latencies are from when requests were due.
 ///
 /// # Errors
 /// [`DecodeError`] where a histogram is damaged.
@@ -58,7 +58,8 @@ pub(crate) fn figures(
     spec: &PointSpec,
     slo: Option<&Slo>,
     of: &OpenLoopInput<'_>,
-    (ttfb, total): (Latency, Latency),
+    ttfb_intended: Latency,
+    total_intended: Latency,
 ) -> Result<Option<OpenLoop>, DecodeError> {
     if spec.rate_per_s.is_none() {
         return Ok(None);
@@ -88,8 +89,8 @@ pub(crate) fn figures(
         intervals_with_backlog: of_intervals.iter().filter(|o| o.backlog > 0 && o.in_flight >= spec.concurrency).count()
             as u32,
         late: histogram::summarize(&late),
-        ttfb_intended: ttfb,
-        total_intended: total,
+        ttfb_intended,
+        total_intended,
     }))
 }
 

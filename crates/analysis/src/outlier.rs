@@ -92,7 +92,7 @@ pub fn outliers(values: &[f64], bar: &OutlierThreshold) -> Vec<Outlier> {
 
 /// The one of a rank against the others; `None` where it is not odd.
 fn held(sorted: &[f64], rank: usize, place: usize, bar: &OutlierThreshold) -> Option<Outlier> {
-    against(|i| sorted[i + usize::from(i >= rank)], sorted.len() - 1, (place, sorted[rank]), bar)
+    against(|i| sorted[i + usize::from(i >= rank)], sorted.len() - 1, place, sorted[rank], bar)
 }
 
 /// One, by its place and value, against so many others, which `at` gives in ascending order; `None` where it is not
@@ -100,7 +100,8 @@ fn held(sorted: &[f64], rank: usize, place: usize, bar: &OutlierThreshold) -> Op
 pub(crate) fn against(
     at: impl Fn(usize) -> f64,
     count: usize,
-    (place, value): (usize, f64),
+    place: usize,
+    value: f64,
     bar: &OutlierThreshold,
 ) -> Option<Outlier> {
     let quantile = |share: f64| {

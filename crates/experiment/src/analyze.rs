@@ -340,7 +340,7 @@ fn judge(compared: &mut [Vec<Compared>], strata: &[Stratum<'_>], family: &Family
                     one.effect.decision = Decision::CarriedOver;
                     sentences::void(&one.effect, family.baseline, requested.alpha, "", &why)
                 }
-                None => sentence(one, stratum, family, (tested.len(), asks)),
+                None => sentence(one, stratum, family, tested.len(), asks),
             };
         }
     }
@@ -365,7 +365,7 @@ fn decision(one: &Compared, called: bool, requested: &AnalysisOptions) -> Decisi
     }
 }
 
-fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, (tests, asks): (usize, f64)) -> String {
+fn sentence(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>, tests: usize, asks: f64) -> String {
     let (effect, requested, baseline) = (&one.effect, family.requested, family.baseline);
     let unit = if family.blocked { ExperimentalUnit::Block } else { ExperimentalUnit::Run };
     let plain = || {

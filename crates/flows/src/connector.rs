@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use linerate_wire::clock::Clock;
 use linerate_wire::deadline::{CancelToken, Deadline};
 
-use crate::counts::{CountedCpu, ExchangeCount, FlowSent, Instants, SentByThread};
+use crate::counts::{CountedCpu, ExchangeCount, FlowSent, PointClock, SentByThread};
 use crate::flow_handshake::{FlowName, FlowToken, ONCE};
 use crate::rendezvous::{CONNECTED_WITHIN, connected, drawn};
 
@@ -32,7 +31,7 @@ pub(crate) struct Connecting {
 
 pub(crate) fn connect_all(
     of: &Connecting,
-    (instants, clock): (Instants, Clock),
+    PointClock { instants, clock }: PointClock,
     stop: &Arc<AtomicBool>,
 ) -> SentByThread {
     let cancel = CancelToken::Stop(Arc::clone(stop));
@@ -60,7 +59,7 @@ pub(crate) fn connect_all(
 fn one(of: &Connecting, deadline: &mut Deadline) -> Result<(), String> {
     let flow = ONCE | of.number.fetch_add(1, Ordering::Relaxed);
     let drawn = drawn().map_err(|errno| format!("no random bytes: {errno}"))?;
-    let stream = connected(of.address, &of.token, (FlowName { flow, ..of.name }, drawn), deadline);
+    let stream = connected(of.address, &of.token, FlowName { flow, ..of.name }, drawn, deadline);
     let stream = stream.map_err(|error| format!("a connection failed: {error}"))?;
     rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).map_err(|errno| errno.to_string())
 }

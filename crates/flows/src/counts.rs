@@ -59,6 +59,13 @@ pub(crate) struct Instants {
     pub(crate) interval_ns: u64,
 }
 
+/// The instants of a point, and the clock that tells when they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PointClock {
+    pub(crate) instants: Instants,
+    pub(crate) clock: Clock,
+}
+
 /// How often a thread that waits for its begin looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
 

@@ -55,7 +55,8 @@ impl FlowListener {
     pub fn begin(
         address: Option<IpAddr>,
         port: u16,
-        (own, token): (u32, FlowToken),
+        own: u32,
+        token: FlowToken,
         accepted: Sender<AcceptedFlow>,
     ) -> io::Result<FlowListener> {
         let listener = match address {

@@ -8,13 +8,12 @@ use linerate_record::net::{
     NET_DATAGRAM_BYTES, NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpReply, NetProbed,
 };
 use linerate_record::tcp_info::ROUND_TRIP;
-use linerate_wire::clock::Clock;
 use linerate_wire::sys::{next_queued_error, tcp_info};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::counts::{CountedCpu, FlowSent, Instants, SentByThread};
+use crate::counts::{CountedCpu, FlowSent, PointClock, SentByThread};
 use crate::datagram::DatagramHead;
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::path_mtu::{IpLengths, PAYLOAD_MOST_BYTES, taken_bytes, unfragmented};
@@ -72,13 +71,14 @@ struct PathProbes {
 
 pub(crate) fn probe_all(
     flows: Vec<SendingFlow>,
-    (instants, clock): (Instants, Clock),
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (SentByThread, Vec<SendingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut all: Vec<PathProbes> = flows.iter().map(|flow| PathProbes::new(flow, instants.begin_ns)).collect();
+    let mut all: Vec<PathProbes> =
+        flows.iter().map(|flow| PathProbes::new(flow, point_clock.instants.begin_ns)).collect();
     match EdgePoll::new(flows.iter().map(|flow| &flow.stream), EventFlags::IN | EventFlags::RDHUP) {
-        Ok(edges) => probes(&flows, &mut all, edges, (instants, clock), (stop, &mut cpu)),
+        Ok(edges) => probes(&flows, &mut all, edges, point_clock, stop, &mut cpu),
         Err(errno) => all.iter_mut().for_each(|of| of.failed = Some(errno.to_string())),
     }
     let reported = flows.iter().zip(all).map(|(flow, of)| (flow.to, of.found(flow))).collect();
@@ -89,8 +89,9 @@ fn probes(
     flows: &[SendingFlow],
     all: &mut [PathProbes],
     mut edges: EdgePoll,
-    (instants, clock): (Instants, Clock),
-    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+    PointClock { instants, clock }: PointClock,
+    stop: &AtomicBool,
+    cpu: &mut CountedCpu,
 ) {
     let mut datagram = body(PAYLOAD_MOST_BYTES);
     if !instants.wait_to_begin(clock, stop) {

@@ -14,7 +14,9 @@ use linerate_wire::clock::Clock;
 use linerate_wire::threads::{self, ThreadsError};
 
 use crate::connector::{Connecting, connect_all};
-use crate::counts::{ExchangeCount, FlowSent, Instants, ReceivedFlows, SentByThread, SentFlows, sum_tcp_info};
+use crate::counts::{
+    ExchangeCount, FlowSent, Instants, PointClock, ReceivedFlows, SentByThread, SentFlows, sum_tcp_info,
+};
 use crate::datagram;
 use crate::flow_handshake::{FlowName, FlowToken};
 use crate::listener::AcceptedFlow;
@@ -120,12 +122,13 @@ impl ReadyPoint {
         let counts_ns = begin_ns.saturating_add(plan.warmup_ns);
         let end_ns = counts_ns.saturating_add(plan.duration_ns);
         let instants = Instants { begin_ns, counts_ns, end_ns, interval_ns: plan.interval_ns };
+        let point_clock = PointClock { instants, clock };
         let senders = work(&plan, &token, sending);
         let receivers = dealt(receiving, plan.threads);
         let (sent, received) = thread::scope(|scope| {
-            let receive = |flows| receives(&plan, flows, (instants, clock), stop);
+            let receive = |flows| receives(&plan, flows, point_clock, stop);
             let received = scope.spawn(move || threads::run("flows-in", receivers, stop, receive, || {}));
-            let send = |work| sends(&plan, work, (instants, clock), stop);
+            let send = |work| sends(&plan, work, point_clock, stop);
             let sent = threads::run("flows-out", senders, stop, send, || {});
             (sent, received.join().unwrap_or(Err(ThreadsError::Panicked)))
         });
@@ -179,34 +182,36 @@ fn work(plan: &FlowPlan, token: &FlowToken, sending: Vec<SendingFlow>) -> Vec<Wo
 fn sends(
     plan: &FlowPlan,
     work: Work,
-    at: (Instants, Clock),
+    point_clock: PointClock,
     stop: &Arc<AtomicBool>,
 ) -> (SentByThread, Vec<SendingFlow>) {
     match (work, plan.op) {
-        (Work::Connections(of, flow), _) => (connect_all(&of, at, stop), vec![flow]),
+        (Work::Connections(of, flow), _) => (connect_all(&of, point_clock, stop), vec![flow]),
         (Work::Flows(flows), NetOp::Request { request_bytes, answer_bytes }) => {
-            ask_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
+            ask_all(flows, exchange_bytes(request_bytes, answer_bytes), point_clock, stop)
         }
         (Work::Flows(flows), NetOp::Udp { datagram_bytes }) => {
-            pace_all(flows, (datagram_bytes as usize, plan.offloads.gso), at, stop)
+            pace_all(flows, datagram_bytes as usize, plan.offloads.gso, point_clock, stop)
         }
-        (Work::Flows(flows), NetOp::Mtu) => probe_all(flows, at, stop),
-        (Work::Flows(flows), _) => send_all(flows, (plan.send_bytes.max(1) as usize, plan.offloads.zerocopy), at, stop),
+        (Work::Flows(flows), NetOp::Mtu) => probe_all(flows, point_clock, stop),
+        (Work::Flows(flows), _) => {
+            send_all(flows, plan.send_bytes.max(1) as usize, plan.offloads.zerocopy, point_clock, stop)
+        }
     }
 }
 
 fn receives(
     plan: &FlowPlan,
     flows: Vec<ReceivingFlow>,
-    at: (Instants, Clock),
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     match plan.op {
-        NetOp::Stream | NetOp::Connect => receive_all(flows, taking(plan), at, stop),
+        NetOp::Stream | NetOp::Connect => receive_all(flows, taking(plan), point_clock, stop),
         NetOp::Request { request_bytes, answer_bytes } => {
-            answer_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
+            answer_all(flows, exchange_bytes(request_bytes, answer_bytes), point_clock, stop)
         }
-        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, plan, at, stop),
+        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, plan, point_clock, stop),
     }
 }
 

@@ -98,12 +98,12 @@ pub(crate) fn reached(
                 break;
             }
             let name = FlowName { point: plan.point, from: plan.own, to: to.to, flow };
-            let named = (name, drawn().map_err(FlowsError::Random)?);
+            let drawn = drawn().map_err(FlowsError::Random)?;
             let mut deadline = Deadline::new(left.min(CONNECTED_WITHIN), &cancel);
             let made = match &to.source {
                 Some(_) => opened_from(&mut places, to.address, &mut deadline)
-                    .and_then(|stream| proven(stream, token, named, &deadline)),
-                None => connected(to.address, token, named, &mut deadline),
+                    .and_then(|stream| proven(stream, token, name, drawn, &deadline)),
+                None => connected(to.address, token, name, drawn, &mut deadline),
             };
             match made {
                 Ok(stream) => {
@@ -146,10 +146,11 @@ fn opened_from(
 pub(crate) fn connected(
     address: SocketAddr,
     token: &FlowToken,
-    named: (FlowName, [u8; 16]),
+    name: FlowName,
+    drawn: [u8; 16],
     deadline: &mut Deadline,
 ) -> io::Result<TcpStream> {
-    proven(dial_blocking(address, None, deadline)?, token, named, deadline)
+    proven(dial_blocking(address, None, deadline)?, token, name, drawn, deadline)
 }
 
 /// A flow whose port is free again once it is closed: what is left of it is dropped then (`SO_LINGER` of 0), and
@@ -163,7 +164,8 @@ fn freed_at_once(stream: TcpStream) -> io::Result<TcpStream> {
 fn proven(
     stream: TcpStream,
     token: &FlowToken,
-    (name, drawn): (FlowName, [u8; 16]),
+    name: FlowName,
+    drawn: [u8; 16],
     deadline: &Deadline,
 ) -> io::Result<TcpStream> {
     let said = preface(token, name, drawn);

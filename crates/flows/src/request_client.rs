@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linerate_wire::clock::Clock;
 use linerate_wire::sys::tcp_info;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::counts::{CountedCpu, ExchangeCount, FlowSent, Instants, SentByThread};
+use crate::counts::{CountedCpu, ExchangeCount, FlowSent, PointClock, SentByThread};
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::SendingFlow;
 use crate::request_server::ExchangeBytes;
@@ -29,15 +28,15 @@ struct ClientExchange {
 pub(crate) fn ask_all(
     flows: Vec<SendingFlow>,
     bytes: ExchangeBytes,
-    (instants, clock): (Instants, Clock),
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (SentByThread, Vec<SendingFlow>) {
     let mut cpu = CountedCpu::default();
-    let count = || ExchangeCount::new(&instants);
+    let count = || ExchangeCount::new(&point_clock.instants);
     let asking = || ClientExchange { begun_ns: 0, sent: 0, got: 0, waits: false, failed: None, count: count() };
     let mut all: Vec<ClientExchange> = flows.iter().map(|_| asking()).collect();
     match EdgePoll::new(flows.iter().map(|flow| &flow.stream), EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP) {
-        Ok(edges) => asks(&flows, (&mut all, bytes), edges, (instants, clock), (stop, &mut cpu)),
+        Ok(edges) => asks(&flows, &mut all, bytes, edges, point_clock, stop, &mut cpu),
         Err(errno) => all.iter_mut().for_each(|of| of.failed = Some(errno.to_string())),
     }
     let reported = |(flow, of): (&SendingFlow, ClientExchange)| {
@@ -54,10 +53,12 @@ pub(crate) fn ask_all(
 
 fn asks(
     flows: &[SendingFlow],
-    (all, bytes): (&mut [ClientExchange], ExchangeBytes),
+    all: &mut [ClientExchange],
+    bytes: ExchangeBytes,
     mut edges: EdgePoll,
-    (instants, clock): (Instants, Clock),
-    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+    PointClock { instants, clock }: PointClock,
+    stop: &AtomicBool,
+    cpu: &mut CountedCpu,
 ) {
     let (body, mut thrown_away) = (body(bytes.request), vec![0_u8; bytes.answer.min(TAKEN_BYTES)]);
     if !instants.wait_to_begin(clock, stop) {
@@ -71,7 +72,7 @@ fn asks(
                 continue;
             }
             is_idle = false;
-            match goes_on(flow, of, (&body, &mut thrown_away), bytes.answer) {
+            match goes_on(flow, of, &body, &mut thrown_away, bytes.answer) {
                 Ok(true) => {
                     let now_ns = clock.now_ns();
                     of.count.note(&instants, of.begun_ns, now_ns);
@@ -97,7 +98,8 @@ fn asks(
 fn goes_on(
     flow: &SendingFlow,
     of: &mut ClientExchange,
-    (body, thrown_away): (&[u8], &mut Vec<u8>),
+    body: &[u8],
+    thrown_away: &mut [u8],
     answer_bytes: usize,
 ) -> Result<bool, String> {
     let mut has_sent = false;

@@ -2,12 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linerate_wire::clock::Clock;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::counts::{CountedCpu, Instants};
+use crate::counts::{CountedCpu, PointClock};
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::ReceivingFlow;
 use crate::stream_receiver::{FlowCount, ReceivedByThread, TAKEN_BYTES};
@@ -30,13 +29,13 @@ struct ServerExchange {
 pub(crate) fn answer_all(
     flows: Vec<ReceivingFlow>,
     bytes: ExchangeBytes,
-    (instants, clock): (Instants, Clock),
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &point_clock.instants)).collect();
     match EdgePoll::new(flows.iter().map(|flow| &flow.stream), EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP) {
-        Ok(edges) => answers(&flows, (&mut counts, bytes), edges, (instants, clock), (stop, &mut cpu)),
+        Ok(edges) => answers(&flows, &mut counts, bytes, edges, point_clock, stop, &mut cpu),
         Err(errno) => counts.iter_mut().for_each(|count| count.failed = Some(errno.to_string())),
     }
     (ReceivedByThread { flows: counts, cpu_ns: cpu.used_ns() }, flows)
@@ -44,10 +43,12 @@ pub(crate) fn answer_all(
 
 fn answers(
     flows: &[ReceivingFlow],
-    (counts, bytes): (&mut [FlowCount], ExchangeBytes),
+    counts: &mut [FlowCount],
+    bytes: ExchangeBytes,
     mut edges: EdgePoll,
-    (instants, clock): (Instants, Clock),
-    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+    PointClock { instants, clock }: PointClock,
+    stop: &AtomicBool,
+    cpu: &mut CountedCpu,
 ) {
     let (body, mut thrown_away) = (body(bytes.answer), vec![0_u8; bytes.request.min(TAKEN_BYTES)]);
     let mut all = vec![ServerExchange::default(); flows.len()];
@@ -57,7 +58,7 @@ fn answers(
                 continue;
             }
             count.is_empty = true;
-            match goes_on(flow, of, (&body, &mut thrown_away), bytes.request) {
+            match goes_on(flow, of, &body, &mut thrown_away, bytes.request) {
                 Ok(came) => count.add(&instants, clock.now_ns(), came),
                 Err(why) => count.failed = Some(why),
             }
@@ -76,7 +77,8 @@ fn answers(
 fn goes_on(
     flow: &ReceivingFlow,
     of: &mut ServerExchange,
-    (body, thrown_away): (&[u8], &mut Vec<u8>),
+    body: &[u8],
+    thrown_away: &mut [u8],
     request_bytes: usize,
 ) -> Result<usize, String> {
     let mut came = 0;

@@ -6,12 +6,11 @@ mod receive_watermark;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_record::net::{NetBursts, NetDatagrams};
-use linerate_wire::clock::Clock;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use crate::counts::{CountedCpu, Instants};
+use crate::counts::{CountedCpu, Instants, PointClock};
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::ReceivingFlow;
 use receive_watermark::ReceiveWatermark;
@@ -74,13 +73,13 @@ pub(crate) struct ReceivedByThread {
 pub(crate) fn receive_all(
     flows: Vec<ReceivingFlow>,
     taking: ReceiveMode,
-    (instants, clock): (Instants, Clock),
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &point_clock.instants)).collect();
     match EdgePoll::new(flows.iter().map(|flow| &flow.stream), EventFlags::IN | EventFlags::RDHUP) {
-        Ok(edges) => takes((&flows, taking), &mut counts, edges, (instants, clock), (stop, &mut cpu)),
+        Ok(edges) => takes(&flows, taking, &mut counts, edges, point_clock, stop, &mut cpu),
         Err(errno) => counts.iter_mut().for_each(|count| count.failed = Some(errno.to_string())),
     }
     (ReceivedByThread { flows: counts, cpu_ns: cpu.used_ns() }, flows)
@@ -108,11 +107,13 @@ impl FlowCount {
 }
 
 fn takes(
-    (flows, taking): (&[ReceivingFlow], ReceiveMode),
+    flows: &[ReceivingFlow],
+    taking: ReceiveMode,
     counts: &mut [FlowCount],
     mut edges: EdgePoll,
-    (instants, clock): (Instants, Clock),
-    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+    PointClock { instants, clock }: PointClock,
+    stop: &AtomicBool,
+    cpu: &mut CountedCpu,
 ) {
     let mut taken = vec![0_u8; taking.at_once()];
     let mut awaited: Vec<ReceiveWatermark> = flows.iter().map(|_| ReceiveWatermark::default()).collect();
@@ -199,6 +200,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use linerate_wire::clock::Clock;
+
     use super::*;
     use crate::test_ends::two_ends;
 
@@ -225,7 +228,8 @@ mod tests {
                 }
             });
             let stop = AtomicBool::new(false);
-            let (reported, flows) = receive_all(vec![first, second], taking, (instants, Clock::start()), &stop);
+            let point_clock = PointClock { instants, clock: Clock::start() };
+            let (reported, flows) = receive_all(vec![first, second], taking, point_clock, &stop);
             drop(flows);
             fills.join().unwrap();
             trickles.join().unwrap();

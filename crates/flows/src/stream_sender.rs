@@ -5,13 +5,12 @@ mod zerocopy;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linerate_wire::clock::Clock;
 use linerate_wire::sys::tcp_info;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use crate::counts::{CountedCpu, FlowSent, Instants, SentByThread};
+use crate::counts::{CountedCpu, FlowSent, PointClock, SentByThread};
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::SendingFlow;
 use zerocopy::ZeroCopySends;
@@ -68,13 +67,14 @@ struct Progress {
 
 pub(crate) fn send_all(
     flows: Vec<SendingFlow>,
-    (send_bytes, zerocopy): (usize, bool),
-    (instants, clock): (Instants, Clock),
+    send_bytes: usize,
+    zerocopy: bool,
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (SentByThread, Vec<SendingFlow>) {
     let mut cpu = CountedCpu::default();
     let ended = EdgePoll::new(flows.iter().map(|flow| &flow.stream), EventFlags::OUT | EventFlags::RDHUP)
-        .map(|edges| turns(&flows, edges, (send_bytes, zerocopy), (instants, clock), (stop, &mut cpu)));
+        .map(|edges| turns(&flows, edges, send_bytes, zerocopy, point_clock, stop, &mut cpu));
     let flow_sent = |(number, flow): (usize, &SendingFlow)| {
         let (failed, zerocopy) = match &ended {
             Ok(progress) => {
@@ -96,10 +96,13 @@ pub(crate) fn send_all(
 fn turns(
     flows: &[SendingFlow],
     mut edges: EdgePoll,
-    (send_bytes, zerocopy): (usize, bool),
-    (instants, clock): (Instants, Clock),
-    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+    send_bytes: usize,
+    zerocopy: bool,
+    point_clock: PointClock,
+    stop: &AtomicBool,
+    cpu: &mut CountedCpu,
 ) -> Vec<Progress> {
+    let PointClock { instants, clock } = point_clock;
     let body = body(send_bytes);
     let flow_progress = |flow: &SendingFlow| {
         let zerocopy_sends = zerocopy.then(|| ZeroCopySends::begun(&flow.stream));
@@ -110,7 +113,7 @@ fn turns(
         return progress;
     }
     loop {
-        let wake_ns = one_turn(flows, &mut progress, &body, (instants, clock));
+        let wake_ns = one_turn(flows, &mut progress, &body, point_clock);
         let now_ns = clock.now_ns();
         cpu.at(now_ns, &instants);
         if now_ns >= instants.end_ns || stop.load(Ordering::Relaxed) {
@@ -131,7 +134,7 @@ fn one_turn(
     flows: &[SendingFlow],
     progress: &mut [Progress],
     body: &[u8],
-    (instants, clock): (Instants, Clock),
+    PointClock { instants, clock }: PointClock,
 ) -> Option<u64> {
     let (mut is_idle, mut wake_ns) = (true, u64::MAX);
     for (flow, progress) in flows.iter().zip(progress) {

@@ -6,13 +6,12 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_record::net::{NetBursts, NetDatagrams};
-use linerate_wire::clock::Clock;
 use linerate_wire::sys::{join_datagrams, read_datagrams, socket_drops};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::counts::{CountedCpu, Instants};
+use crate::counts::{CountedCpu, PointClock};
 use crate::datagram::{DatagramHead, Jitter, SendableDatagrams, SequenceCount};
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::plan::FlowPlan;
@@ -45,11 +44,11 @@ struct DatagramCounts {
 pub(crate) fn arrive_all(
     flows: Vec<ReceivingFlow>,
     plan: &FlowPlan,
-    (instants, clock): (Instants, Clock),
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &point_clock.instants)).collect();
     let arrived = |flow: &ReceivingFlow| {
         let ask = |from: &DatagramSource| requested(plan.joins(flow.from), || join_datagrams(&from.socket));
         DatagramCounts {
@@ -63,7 +62,7 @@ pub(crate) fn arrive_all(
     };
     let mut all: Vec<DatagramCounts> = flows.iter().map(arrived).collect();
     match EdgePoll::new(sockets(&flows).iter(), EventFlags::IN | EventFlags::RDHUP) {
-        Ok(edges) => arrives(&flows, (&mut counts, &mut all), edges, (instants, clock), (stop, &mut cpu)),
+        Ok(edges) => arrives(&flows, &mut counts, &mut all, edges, point_clock, stop, &mut cpu),
         Err(errno) => counts.iter_mut().for_each(|count| count.failed = Some(errno.to_string())),
     }
     let is_answered = |flow: &ReceivingFlow| flow.datagrams.as_ref().is_some_and(|of| of.is_answered);
@@ -104,11 +103,14 @@ fn dropped(flow: &ReceivingFlow) -> u64 {
 
 fn arrives(
     flows: &[ReceivingFlow],
-    (counts, all): (&mut [FlowCount], &mut [DatagramCounts]),
+    counts: &mut [FlowCount],
+    all: &mut [DatagramCounts],
     mut edges: EdgePoll,
-    (instants, clock): (Instants, Clock),
-    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+    point_clock: PointClock,
+    stop: &AtomicBool,
+    cpu: &mut CountedCpu,
 ) {
+    let PointClock { instants, clock } = point_clock;
     let mut read = vec![0_u8; READ_BYTES];
     let until_ns = instants.end_ns.saturating_add(LATE_NS);
     while !stop.load(Ordering::Relaxed) {
@@ -119,7 +121,7 @@ fn arrives(
             }
             if let Some(from) = flow.datagrams.as_ref().filter(|_| !count.is_empty) {
                 is_idle = false;
-                count.is_empty = takes((from, flow), (count, of), &mut read, (instants, clock));
+                count.is_empty = takes(from, flow, count, of, &mut read, point_clock);
             }
         }
         let now_ns = clock.now_ns();
@@ -149,10 +151,12 @@ fn is_over(flow: &ReceivingFlow) -> bool {
 /// Takes datagrams of a flow; whether there are no more for now. What is not of the proven sender, does not have the
 /// flow's secret, or has another length or a number that was not sent by now, counts nowhere.
 fn takes(
-    (from, flow): (&DatagramSource, &ReceivingFlow),
-    (count, of): (&mut FlowCount, &mut DatagramCounts),
+    from: &DatagramSource,
+    flow: &ReceivingFlow,
+    count: &mut FlowCount,
+    of: &mut DatagramCounts,
     into: &mut [u8],
-    (instants, clock): (Instants, Clock),
+    PointClock { instants, clock }: PointClock,
 ) -> bool {
     let mut taken = 0;
     while taken < TURN {
@@ -207,8 +211,10 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 
     use linerate_record::net::{NetOffloads, NetOp};
+    use linerate_wire::clock::Clock;
 
     use super::*;
+    use crate::counts::Instants;
     use crate::datagram::SECRET_BYTES;
     use crate::plan::ExpectedFlows;
 
@@ -248,7 +254,7 @@ mod tests {
         let begin_ns = clock.now_ns();
         let end_ns = begin_ns + 100_000_000;
         let instants = Instants { begin_ns, counts_ns: begin_ns, end_ns, interval_ns: 100_000_000 };
-        let (reported, _) = arrive_all(vec![flow], &plan, (instants, clock), &AtomicBool::new(false));
+        let (reported, _) = arrive_all(vec![flow], &plan, PointClock { instants, clock }, &AtomicBool::new(false));
         reported.flows.into_iter().next().unwrap()
     }
 

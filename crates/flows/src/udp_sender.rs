@@ -5,13 +5,12 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_record::net::{NetBursts, NetGso};
-use linerate_wire::clock::Clock;
 use linerate_wire::sys::{set_datagram_cut, wake_on_time};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::counts::{CountedCpu, FlowSent, Instants, SentByThread};
+use crate::counts::{CountedCpu, FlowSent, PointClock, SentByThread};
 use crate::datagram::DatagramHead;
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::{DatagramDestination, SendingFlow};
@@ -57,16 +56,17 @@ struct Progress {
 
 pub(crate) fn pace_all(
     flows: Vec<SendingFlow>,
-    (datagram_bytes, gso): (usize, NetGso),
-    (instants, clock): (Instants, Clock),
+    datagram_bytes: usize,
+    gso: NetGso,
+    point_clock: PointClock,
     stop: &AtomicBool,
 ) -> (SentByThread, Vec<SendingFlow>) {
     let mut cpu = CountedCpu::default();
     let mut all: Vec<Progress> =
-        flows.iter().map(|flow| Progress::new(flow, (datagram_bytes, gso), instants.begin_ns)).collect();
+        flows.iter().map(|flow| Progress::new(flow, datagram_bytes, gso, point_clock.instants.begin_ns)).collect();
     wake_on_time();
     match EdgePoll::new(sockets(&flows).iter(), EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP) {
-        Ok(edges) => paces(&flows, (&mut all, datagram_bytes), edges, (instants, clock), (stop, &mut cpu)),
+        Ok(edges) => paces(&flows, &mut all, datagram_bytes, edges, point_clock, stop, &mut cpu),
         Err(errno) => all.iter_mut().for_each(|of| of.failed = Some(errno.to_string())),
     }
     let reported = |(flow, of): (&SendingFlow, Progress)| {
@@ -83,7 +83,7 @@ pub(crate) fn pace_all(
 }
 
 impl Progress {
-    fn new(flow: &SendingFlow, (datagram_bytes, gso): (usize, NetGso), begin_ns: u64) -> Progress {
+    fn new(flow: &SendingFlow, datagram_bytes: usize, gso: NetGso, begin_ns: u64) -> Progress {
         // A rate is always asked for; without one, a datagram each second fills nothing.
         let gap_ns = 1e9 * datagram_bytes as f64 / flow.most_bytes_per_s.unwrap_or(datagram_bytes as f64);
         let burst = burst(gso, datagram_bytes, flow.most_bytes_per_s);
@@ -137,11 +137,14 @@ fn sockets(flows: &[SendingFlow]) -> Vec<BorrowedFd<'_>> {
 
 fn paces(
     flows: &[SendingFlow],
-    (all, datagram_bytes): (&mut [Progress], usize),
+    all: &mut [Progress],
+    datagram_bytes: usize,
     mut edges: EdgePoll,
-    (instants, clock): (Instants, Clock),
-    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+    point_clock: PointClock,
+    stop: &AtomicBool,
+    cpu: &mut CountedCpu,
 ) {
+    let PointClock { instants, clock } = point_clock;
     let most = all.iter().map(|of| of.burst).max().unwrap_or(1);
     let mut datagrams = body(most * datagram_bytes);
     if !instants.wait_to_begin(clock, stop) {
@@ -149,7 +152,7 @@ fn paces(
     }
     let mut looked_ns = 0;
     loop {
-        let wake_ns = one_turn(flows, all, (&mut datagrams, datagram_bytes), (instants, clock));
+        let wake_ns = one_turn(flows, all, &mut datagrams, datagram_bytes, point_clock);
         let now_ns = clock.now_ns();
         cpu.at(now_ns, &instants);
         if now_ns >= instants.end_ns || stop.load(Ordering::Relaxed) {
@@ -178,8 +181,9 @@ fn is_over(flow: &SendingFlow) -> bool {
 fn one_turn(
     flows: &[SendingFlow],
     all: &mut [Progress],
-    (datagrams, datagram_bytes): (&mut [u8], usize),
-    (instants, clock): (Instants, Clock),
+    datagrams: &mut [u8],
+    datagram_bytes: usize,
+    PointClock { instants, clock }: PointClock,
 ) -> Option<u64> {
     let (mut is_idle, mut wake_ns) = (true, u64::MAX);
     for (flow, of) in flows.iter().zip(all) {

@@ -147,7 +147,8 @@ pub fn apply(
         let rollback_result = roll_back(
             apply_context,
             &without_outcomes(reported),
-            (RolledBackBy::Failure, Some(why.as_str())),
+            RolledBackBy::Failure,
+            Some(why.as_str()),
             false,
             step,
         )?;
@@ -302,7 +303,7 @@ fn one(applying: &mut ApplyState<'_, '_>, number: u32, change: &Change) -> Resul
         }
         Err(error) => format!("it could not be written: {error}"),
     };
-    let back = setting::restore_value(&target, &prior, (&coupled, &[]));
+    let back = setting::restore_value(&target, &prior, &coupled, &[]);
     let outcome = match back {
         Ok(now) if is_same(&now, &prior) => RollbackOutcome::Restored,
         Ok(now) => RollbackOutcome::Failed { why: format!("it is {now:?}") },
@@ -347,7 +348,7 @@ fn none_pending(apply_context: &ApplyContext<'_>, boot: &str) -> Result<(), Tune
         let closed = JournalLine::Closed { by, at_ms: unix_ms(), left: 0, why: None };
         return Journal::resume(apply_context.state, &reported.begin.id)?.append(&closed);
     }
-    let rollback_result = roll_back(apply_context, &reported, (by, None), false, &mut |_| ())?;
+    let rollback_result = roll_back(apply_context, &reported, by, None, false, &mut |_| ())?;
     let is_back = rollback_result.left() == 0 && rollback_result.unrecorded.is_none();
     if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
 }

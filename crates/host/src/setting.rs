@@ -269,16 +269,17 @@ pub fn require_writable(root: &Root, sysctl: &str) -> io::Result<()> {
 pub(crate) fn restore_value(
     target: &SettingTarget<'_>,
     prior: &str,
-    coupled: (&[CoupledSetting], &[CoupledSetting]),
+    coupled: &[CoupledSetting],
+    became: &[CoupledSetting],
 ) -> io::Result<String> {
     let SettingTarget { root, knob, place, net, devices } = *target;
     within(root, &place.space, required_netns(knob, net), |in_namespace| {
         let devices = device::DeviceNames::resolve(in_namespace, devices)?;
-        let coupled = (devices.besides(coupled.0), devices.besides(coupled.1));
+        let (coupled, became) = (devices.besides(coupled), devices.besides(became));
         let resolved = match device::resolve_now(&devices, knob, place) {
             // What stays without the device is put back all the same.
             Err(error) if Gone::from_error(&error).is_some() => {
-                coupled::restore_value(in_namespace, &coupled::still_ours(in_namespace, &coupled.0, &coupled.1))?;
+                coupled::restore_value(in_namespace, &coupled::still_ours(in_namespace, &coupled, &became))?;
                 return Err(error);
             }
             other => other?,
@@ -286,7 +287,7 @@ pub(crate) fn restore_value(
         let is_prior = |now: &str| same(&knob.locator, now, prior);
         let is_back = is_prior(&resolved_locator::read(in_namespace, &resolved)?.0);
         // Where it is back already, whoever did that may have died before the others were.
-        let besides = coupled::still_ours(in_namespace, &coupled.0, if is_back { &[] } else { &coupled.1 });
+        let besides = coupled::still_ours(in_namespace, &coupled, if is_back { &[] } else { &became });
         let written = if is_back { Ok(()) } else { resolved_locator::write(in_namespace, &resolved, prior) };
         let moved = coupled::restore_value(in_namespace, &besides);
         let (now, _) = resolved_locator::read(in_namespace, &resolved)?;

@@ -216,7 +216,7 @@ fn once_more(
             return Ok(Some(first));
         }
         let reported = without_outcomes(read(apply_context, id, 0)?);
-        return roll_back(apply_context, &reported, (RolledBackBy::Lapse, None), false, step).map(Some);
+        return roll_back(apply_context, &reported, RolledBackBy::Lapse, None, false, step).map(Some);
     }
 }
 
@@ -259,14 +259,14 @@ fn lapse(
     if !reported.is_pending() {
         return Ok(None);
     }
-    let mut rollback_result = roll_back(apply_context, &reported, (RolledBackBy::Lapse, None), false, step)?;
+    let mut rollback_result = roll_back(apply_context, &reported, RolledBackBy::Lapse, None, false, step)?;
     for _ in 1..ATTEMPTS {
         if !rollback_result.has_failed() {
             break;
         }
         std::thread::sleep(LOOK * 2);
         reported = read(apply_context, id, 0)?;
-        rollback_result = roll_back(apply_context, &reported, (RolledBackBy::Lapse, None), false, step)?;
+        rollback_result = roll_back(apply_context, &reported, RolledBackBy::Lapse, None, false, step)?;
     }
     Ok(Some(rollback_result))
 }

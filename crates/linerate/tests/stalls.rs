@@ -44,7 +44,7 @@ impl Driven {
         target: &linerate_worlds::WorldTarget,
         rng: &mut SeededRng,
     ) -> Self {
-        let fresh = |thread| OpenLoopThread::new(arrivals, 0, (thread, threads), 11);
+        let fresh = |thread| OpenLoopThread::new(arrivals, 0, thread, threads, 11);
         let instants = |thread| {
             let mut schedule = fresh(thread);
             let due = std::iter::repeat_with(|| schedule.start(u64::MAX, 0));

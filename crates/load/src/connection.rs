@@ -277,7 +277,7 @@ impl Connection {
             (Some(span), Some(stream)) if layout.is_chunked() => {
                 let mut chunks = [Piece::Made { start: 0, end: 0 }; N];
                 let most = &mut chunks[1..];
-                let gathered = stream.gather((*layout, span, *sent), bodies, most, &mut buffers.made);
+                let gathered = stream.gather(*layout, span, *sent, bodies, most, &mut buffers.made);
                 for piece in &chunks[1..=gathered] {
                     pieces[count] = IoSlice::new(match *piece {
                         Piece::Pool { offset, length } => bodies.resident(span.size_bytes, offset, length),

@@ -110,7 +110,7 @@ pub fn drive(
     drop(reports);
     let mut merge = ReportMerge::new(drive, plan, begin_ns, workers);
     let ends = threads::run("load", given, &stop, worker::run, || {
-        merge.follow(&inbox, (&stop, &shared_end), &mut on_interval);
+        merge.follow(&inbox, &stop, &shared_end, &mut on_interval);
     })?;
     let ends: Result<Vec<_>, _> = ends.into_iter().collect();
     Ok(merge.outcome(&ends.map_err(|errno| PointError::Start(errno.into()))?))
@@ -179,7 +179,8 @@ impl<'a> ReportMerge<'a> {
     fn follow(
         &mut self,
         inbox: &Receiver<IntervalReport>,
-        (stop, shared_end): (&AtomicBool, &SharedEnd),
+        stop: &AtomicBool,
+        shared_end: &SharedEnd,
         on_interval: &mut impl FnMut(Interval<Latencies>) -> ControlFlow<StopReason>,
     ) {
         loop {

@@ -43,7 +43,8 @@ impl<'a> RequestChoices<'a> {
         plan: &'a PointPlan,
         session: &'a Session,
         next_delete: &'a AtomicU64,
-        (worker, workers): (u32, u32),
+        worker: u32,
+        workers: u32,
     ) -> Self {
         RequestChoices {
             plan,
@@ -170,7 +171,7 @@ mod tests {
         let plan = PointPlan { until: EndCondition::Written(10), ..plan(Workload::Single(Op::Put)) };
         let (mut seen, none) = (Vec::new(), AtomicU64::new(0));
         for worker in 0..3 {
-            let mut choice = RequestChoices::new(&plan, &session, &none, (worker, 3));
+            let mut choice = RequestChoices::new(&plan, &session, &none, worker, 3);
             while let Some(ChosenRequest { subject: Subject::Own { id, .. }, .. }) = choice.next() {
                 seen.push(id.seq);
             }
@@ -187,7 +188,7 @@ mod tests {
             let base = plan(Workload::Single(Op::Put));
             let plan = PointPlan { write_first: first, until: EndCondition::Written(until), ..base };
             for worker in 0..2 {
-                let mut choice = RequestChoices::new(&plan, &session, &none, (worker, 2));
+                let mut choice = RequestChoices::new(&plan, &session, &none, worker, 2);
                 seen.extend(std::iter::from_fn(|| choice.next()).map(|chosen| match chosen.subject {
                     Subject::Own { id, .. } => id.seq,
                     other => panic!("{other:?}"),
@@ -203,8 +204,8 @@ mod tests {
         let session = session();
         let plan = PointPlan { source: Source::Set { set: 3, count: 5 }, ..plan(Workload::Single(Op::Delete)) };
         let shared = AtomicU64::new(0);
-        let mut first = RequestChoices::new(&plan, &session, &shared, (0, 2));
-        let mut second = RequestChoices::new(&plan, &session, &shared, (1, 2));
+        let mut first = RequestChoices::new(&plan, &session, &shared, 0, 2);
+        let mut second = RequestChoices::new(&plan, &session, &shared, 1, 2);
         let mut taken: Vec<_> = first.next().into_iter().collect();
         taken.extend(std::iter::from_fn(|| second.next()));
         assert_eq!((taken.len(), first.next()), (5, None));
@@ -219,7 +220,7 @@ mod tests {
         let plan =
             PointPlan { source: Source::Set { set: 0, count: 9 }, ..plan(Workload::Mixed([45, 15, 30, 10, 0, 0, 0])) };
         let none = AtomicU64::new(0);
-        let mut choice = RequestChoices::new(&plan, &session, &none, (0, 1));
+        let mut choice = RequestChoices::new(&plan, &session, &none, 0, 1);
         let (mut ops, mut written) = (HashMap::new(), std::collections::HashSet::new());
         for _ in 0..20_000 {
             let chosen = choice.next().unwrap();
@@ -245,7 +246,7 @@ mod tests {
         let session = session();
         let plan = PointPlan { range_bytes: Some(1000), ..plan(Workload::Single(Op::Get)) };
         let none = AtomicU64::new(0);
-        let mut choice = RequestChoices::new(&plan, &session, &none, (0, 1));
+        let mut choice = RequestChoices::new(&plan, &session, &none, 0, 1);
         let starts: std::collections::HashSet<u64> = (0..200)
             .map(|_| {
                 let chosen = choice.next().unwrap();

@@ -172,7 +172,9 @@ impl ChunkStream {
     /// The next pieces from offset `wire` on, as many as `pieces` holds and `made` has room for; returns how many.
     pub(crate) fn gather(
         &mut self,
-        (layout, span, wire): (BodyLayout, BodySpan, u64),
+        layout: BodyLayout,
+        span: BodySpan,
+        wire: u64,
         bodies: &Bodies,
         pieces: &mut [Piece],
         made: &mut [u8],

@@ -143,8 +143,8 @@ struct Worker<'a> {
 /// That of `epoll`, which cannot be had only where descriptors are used up.
 pub(crate) fn run(given: WorkerTask<'_>) -> Result<WorkerEnd, Errno> {
     let session = given.session;
-    let place_and_count = (given.worker, given.workers);
-    let open_loop = given.plan.arrivals.map(|a| OpenLoopThread::new(a, given.begin_ns, place_and_count, session.seed));
+    let own_part = |arrivals| OpenLoopThread::new(arrivals, given.begin_ns, given.worker, given.workers, session.seed);
+    let open_loop = given.plan.arrivals.map(own_part);
     if open_loop.is_some() {
         wake_on_time();
     }
@@ -155,7 +155,7 @@ pub(crate) fn run(given: WorkerTask<'_>) -> Result<WorkerEnd, Errno> {
         next_host: given.worker as usize % session.hosts.len().max(1),
         open_slots: given.slots,
         in_flight: 0,
-        choice: RequestChoices::new(given.plan, given.session, given.next_delete, (given.worker, given.workers)),
+        choice: RequestChoices::new(given.plan, given.session, given.next_delete, given.worker, given.workers),
         uploads: Uploads::new(given.plan.parts),
         requests: RequestWriter::new(session),
         buffers: Buffers::new(low_water_share(given.plan.concurrency), expected(&given)),

@@ -106,7 +106,7 @@ pub fn gather(
     let instants = instants(window, interval_ms);
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
     let mut gathered = Gathered { instants, over_ms, remarks, ..Gathered::default() };
-    ask_rows(server, (names, product), &mut gathered, &mut tell)?;
+    ask_rows(server, names, product, &mut gathered, &mut tell)?;
     gathered.leave_out_paths();
     let answered = gathered.answered;
     let mut warnings = relabelled(server, window, names, &gathered.unlabelled)?;
@@ -148,7 +148,8 @@ pub fn gather(
 /// yet: a server that is late with the first is late with all.
 fn ask_rows(
     server: &mut PrometheusServer,
-    (names, product): (&NameMap, Product),
+    names: &NameMap,
+    product: Product,
     gathered: &mut Gathered,
     tell: &mut impl FnMut(&str),
 ) -> Result<(), PrometheusError> {
@@ -159,7 +160,7 @@ fn ask_rows(
         }
         tell(row.metric);
         let query = names.expression(row.expression, &format!("{}ms", gathered.over_ms));
-        match over_steps(server, &instants, (0, instants.steps), (&query, HALVED_MOST), &mut late) {
+        match over_steps(server, &instants, (0, instants.steps), &query, HALVED_MOST, &mut late) {
             Ok(matrix) => {
                 gathered.answered += 1;
                 gathered.unread.answered();
@@ -232,7 +233,7 @@ fn relabelled(
             Err(PrometheusError::Query { .. }) => None,
             Err(fault) => return Err(fault),
         };
-        reported.push(missing_labels::reported((label, lacking), names, one.as_ref().map(|one| &one.metric)));
+        reported.push(missing_labels::reported(label, lacking, names, one.as_ref().map(|one| &one.metric)));
     }
     Ok(reported)
 }
@@ -257,8 +258,8 @@ fn interval(
     names: &NameMap,
 ) -> Result<Option<u64>, PrometheusError> {
     for template in SCRAPED {
-        let mut by_look = |(look_ms, least)| scraped_each(server, (window, look_ms), (template, names), least);
-        let (long, short) = (by_look((LOOK_MS, 2.0))?, by_look((SHORT_LOOK_MS, 4.0))?);
+        let mut by_look = |look_ms, least| scraped_each(server, window, look_ms, template, names, least);
+        let (long, short) = (by_look(LOOK_MS, 2.0)?, by_look(SHORT_LOOK_MS, 4.0)?);
         let without_holes = short.filter(|short| long.is_none_or(|long| *short < LIKE_THE_LONG * long));
         if let Some(interval) = without_holes.or(long) {
             // Scrapes are whole seconds apart, if they are not far below one.
@@ -271,8 +272,10 @@ fn interval(
 /// Milliseconds between scrapes by the most that a look of this length holds, if these are not fewer than `least`.
 fn scraped_each(
     server: &mut PrometheusServer,
-    (window, look_ms): (GatheredWindow, u64),
-    (template, names): (&str, &NameMap),
+    window: GatheredWindow,
+    look_ms: u64,
+    template: &str,
+    names: &NameMap,
     least: f64,
 ) -> Result<Option<f64>, PrometheusError> {
     let look_ms = window.length_ms().min(look_ms);
@@ -304,7 +307,8 @@ fn over_steps(
     server: &mut PrometheusServer,
     instants: &Instants,
     (first, end): (u64, u64),
-    (query, mut halved): (&str, u32),
+    query: &str,
+    mut halved: u32,
     late: &mut u64,
 ) -> Result<Matrix, PrometheusError> {
     let (steps, mut is_late) = (end - first, false);
@@ -319,8 +323,8 @@ fn over_steps(
         Some(Err(_)) | None => {}
     }
     let middle = first + steps / 2;
-    let mut found = over_steps(server, instants, (first, middle), (query, halved), late)?;
-    let more = over_steps(server, instants, (middle, end), (query, halved), late)?;
+    let mut found = over_steps(server, instants, (first, middle), query, halved, late)?;
+    let more = over_steps(server, instants, (middle, end), query, halved, late)?;
     if is_late {
         *late = steps.min(*late);
     }

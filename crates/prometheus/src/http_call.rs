@@ -130,7 +130,7 @@ impl PrometheusServer {
         query: &str,
     ) -> Result<HttpResponse, PrometheusError> {
         let (form, begun, limit) = (encoded(form), Instant::now(), self.requested.timeout);
-        let mut answer = self.tried(path, &form, (query, limit))?;
+        let mut answer = self.tried(path, &form, query, limit)?;
         for least in BACKOFF {
             let wait = answer.rests(least);
             let is_to_be_left = !is_busy(answer.status) || answer.took_too_long();
@@ -138,7 +138,7 @@ impl PrometheusServer {
                 break;
             }
             self.requested.cancel.pause(wait).map_err(|_| PrometheusError::Stopped)?;
-            match self.tried(path, &form, (query, limit.saturating_sub(begun.elapsed()))) {
+            match self.tried(path, &form, query, limit.saturating_sub(begun.elapsed())) {
                 Ok(next) => answer = next,
                 Err(stopped @ PrometheusError::Stopped) => return Err(stopped),
                 // That it has too much to do is known, and says more than that it was late or away the next time.
@@ -154,11 +154,11 @@ impl PrometheusServer {
     }
 
     /// Asks once, of which the answer may take so long; where forms are not taken, by the path alone.
-    fn tried(&mut self, path: &str, form: &str, requested: (&str, Duration)) -> Result<HttpResponse, PrometheusError> {
-        let answer = self.once(path, form, requested)?;
+    fn tried(&mut self, path: &str, form: &str, query: &str, limit: Duration) -> Result<HttpResponse, PrometheusError> {
+        let answer = self.once(path, form, query, limit)?;
         if self.takes_forms && matches!(answer.status, 405 | 501) {
             self.takes_forms = false;
-            return self.once(path, form, requested);
+            return self.once(path, form, query, limit);
         }
         Ok(answer)
     }
@@ -166,7 +166,7 @@ impl PrometheusServer {
     /// Gets the page that the address is of, whole and with success.
     pub(crate) fn page(&self, bytes_max: usize) -> Result<HttpResponse, PrometheusError> {
         let request = self.head("GET", &self.requested.address.prefix, PAGE_ACCEPTED) + "\r\n";
-        let answer = self.exchanged(request.as_bytes(), bytes_max, ("", self.requested.timeout))?;
+        let answer = self.exchanged(request.as_bytes(), bytes_max, "", self.requested.timeout)?;
         if (200..300).contains(&answer.status) { Ok(answer) } else { Err(self.refused(&answer, self.url(), "")) }
     }
 
@@ -196,15 +196,16 @@ impl PrometheusServer {
         without(text, &secrets)
     }
 
-    fn once(&self, path: &str, form: &str, requested: (&str, Duration)) -> Result<HttpResponse, PrometheusError> {
-        self.exchanged(&self.request(path, form), ANSWER_BYTES_MAX, requested)
+    fn once(&self, path: &str, form: &str, query: &str, limit: Duration) -> Result<HttpResponse, PrometheusError> {
+        self.exchanged(&self.request(path, form), ANSWER_BYTES_MAX, query, limit)
     }
 
     fn exchanged(
         &self,
         request: &[u8],
         bytes_max: usize,
-        (query, limit): (&str, Duration),
+        query: &str,
+        limit: Duration,
     ) -> Result<HttpResponse, PrometheusError> {
         let deadline = Deadline::new(limit, &self.requested.cancel);
         let mut stream = self.open(&deadline, query)?;

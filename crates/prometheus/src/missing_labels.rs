@@ -49,7 +49,7 @@ fn has(labels: &Labels, name: &str) -> bool {
 }
 
 /// What to do about one, where a series of its metric has these labels.
-pub(crate) fn reported((label, lacking): (&str, &MissingLabel), names: &NameMap, labels: Option<&Labels>) -> String {
+pub(crate) fn reported(label: &str, lacking: &MissingLabel, names: &NameMap, labels: Option<&Labels>) -> String {
     let MissingLabel { metric, metrics, is_machine } = lacking;
     let others = match metrics - 1 {
         0 => String::new(),
@@ -88,7 +88,7 @@ mod tests {
         let all: Vec<_> = found.all().collect();
         let [(label, lacking)] = all[..] else { panic!("{all:?}") };
         assert_eq!((label, lacking.metrics, lacking.is_machine), ("instance", 2, true));
-        let text = reported((label, lacking), &names, Some(&series(&["host", "__name__"]).metric));
+        let text = reported(label, lacking, &names, Some(&series(&["host", "__name__"]).metric));
         assert!(
             text.contains("and of 1 other metric has a label \"instance\"") && text.contains("(the labels are host)")
         );

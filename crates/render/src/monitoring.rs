@@ -51,7 +51,7 @@ fn has_metrics(deployment: &Deployment<'_>) -> bool {
 }
 
 /// An object of what watches, which Prometheus finds by its labels.
-fn object(monitoring: &Monitoring, (version, kind): (&str, &str), [name, namespace]: [&str; 2], spec: Tree) -> Tree {
+fn object(monitoring: &Monitoring, version: &str, kind: &str, name: &str, namespace: &str, spec: Tree) -> Tree {
     let mut labels = vec![set("app.kubernetes.io/name", name)];
     if let Some(release) = &monitoring.release {
         labels.push(

@@ -60,7 +60,7 @@ pub fn report(report: &RolloutReport, look: TextStyle) -> String {
         let of_state: Vec<&NodeReported> =
             report.nodes.iter().filter(|node| RolloutState::from_node_state(node.node_state) == state).collect();
         for node in of_state.iter().take(ROWS) {
-            text.push_str(&row(node, (state, longest), span, look));
+            text.push_str(&row(node, state, longest, span, look));
         }
         let more = of_state.len().saturating_sub(ROWS);
         if more > 0 {
@@ -78,12 +78,7 @@ pub fn report(report: &RolloutReport, look: TextStyle) -> String {
     text
 }
 
-fn row(
-    node: &NodeReported,
-    (state, longest): (RolloutState, usize),
-    span: Option<(u64, u64)>,
-    look: TextStyle,
-) -> String {
+fn row(node: &NodeReported, state: RolloutState, longest: usize, span: Option<(u64, u64)>, look: TextStyle) -> String {
     let name = cut(&clean(&node.name), longest);
     let course = span.map(|span| format!("  {}", course(node.reported.as_ref(), span))).unwrap_or_default();
     let label = paint(state.ink(), &format!("{:<14}", state.name()), look);

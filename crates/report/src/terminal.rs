@@ -63,7 +63,7 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
         }
         let is_new = series.limit.as_ref().is_some_and(|limit| claims.insert(&limit.claim));
         if is_new || !series_table::is_brief(why, most) {
-            text.push_str(&verdict(view, series, (why, is_new), look));
+            text.push_str(&verdict(view, series, why, is_new, look));
         }
     }
     text.push('\n');
@@ -170,7 +170,7 @@ fn header(view: &View, look: TextStyle) -> String {
 
 /// What bound a series. Its readings and remedy are said once for series of which the same is said, and with `why`
 /// for each, as are those that only who doubts the rest needs.
-fn verdict(view: &View, series: &Series, (why, is_new): (bool, bool), look: TextStyle) -> String {
+fn verdict(view: &View, series: &Series, why: bool, is_new: bool, look: TextStyle) -> String {
     let mut text = String::new();
     if let Some(limit) = &series.limit {
         text.push_str(&limit_lines(limit, why || is_new, look));

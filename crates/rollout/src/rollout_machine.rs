@@ -102,7 +102,7 @@ impl RolloutMachine {
             has_check: plan.check.is_some(),
             stagger_ms: plan.stagger_ms,
             within_ms: plan.within_ms,
-            ..RolloutMachine::with_stage(names, plan.waves.clone(), !plan.interrupting.is_empty(), (times, now_ms))
+            ..RolloutMachine::with_stage(names, plan.waves.clone(), !plan.interrupting.is_empty(), times, now_ms)
         }
     }
 
@@ -111,12 +111,13 @@ impl RolloutMachine {
     #[must_use]
     pub fn confirm(
         nodes: Vec<(String, NodeState)>,
-        groups: (Vec<Vec<u32>>, bool),
+        groups: Vec<Vec<u32>>,
+        is_paced: bool,
         times: RolloutTimes,
         now_ms: u64,
     ) -> RolloutMachine {
         let nodes = nodes.into_iter().map(|(name, node_state)| (name, Some(node_state)));
-        let mut rollout_machine = RolloutMachine::of_changed(nodes, groups, (times, now_ms));
+        let mut rollout_machine = RolloutMachine::of_changed(nodes, groups, is_paced, times, now_ms);
         for member in &mut rollout_machine.members {
             member.is_done = member.row.node_state == Some(NodeState::Confirmed);
         }
@@ -128,11 +129,12 @@ impl RolloutMachine {
     #[must_use]
     pub fn roll_back(
         nodes: Vec<(String, Option<NodeState>)>,
-        groups: (Vec<Vec<u32>>, bool),
+        groups: Vec<Vec<u32>>,
+        is_paced: bool,
         times: RolloutTimes,
         now_ms: u64,
     ) -> RolloutMachine {
-        let mut rollout_machine = RolloutMachine::of_changed(nodes.into_iter(), groups, (times, now_ms));
+        let mut rollout_machine = RolloutMachine::of_changed(nodes.into_iter(), groups, is_paced, times, now_ms);
         rollout_machine.stage = RolloutStage::TakingBack(0);
         rollout_machine
     }
@@ -140,19 +142,17 @@ impl RolloutMachine {
     /// A course of nodes that may all have been changed.
     fn of_changed(
         nodes: impl Iterator<Item = (String, Option<NodeState>)>,
-        (groups, is_paced): (Vec<Vec<u32>>, bool),
-        (times, now_ms): (RolloutTimes, u64),
+        groups: Vec<Vec<u32>>,
+        is_paced: bool,
+        times: RolloutTimes,
+        now_ms: u64,
     ) -> RolloutMachine {
-        let mut rollout_machine = RolloutMachine::with_stage(nodes, groups, is_paced, (times, now_ms));
-        let is_pending = |member: &&RolloutMember| matches!(member.row.node_state, Some(NodeState::Pending { .. }));
-        let all_ms: Vec<u64> = rollout_machine
-            .members
-            .iter()
-            .map(|member| Some(member).filter(is_pending).map_or(u64::MAX, |member| member.lapses_at_ms))
-            .collect();
-        rollout_machine
-            .groups
-            .sort_by_key(|group| group.iter().filter_map(|node| all_ms.get(*node as usize)).min().copied());
+        let mut rollout_machine = RolloutMachine::with_stage(nodes, groups, is_paced, times, now_ms);
+        let is_pending = |member: &RolloutMember| matches!(member.row.node_state, Some(NodeState::Pending { .. }));
+        let lapse_ms = |member: &RolloutMember| if is_pending(member) { member.lapses_at_ms } else { u64::MAX };
+        let all_ms: Vec<u64> = rollout_machine.members.iter().map(lapse_ms).collect();
+        let first_ms = |group: &Vec<u32>| group.iter().filter_map(|node| all_ms.get(*node as usize)).min().copied();
+        rollout_machine.groups.sort_by_key(first_ms);
         // All of a rollout lapse at once or one after the other, unless confirming was begun. One node that claims to
         // have more time than that holds no course up for so long.
         let least_ms = all_ms.into_iter().min().unwrap_or(now_ms).max(now_ms.saturating_add(times.extend_ms));
@@ -168,7 +168,8 @@ impl RolloutMachine {
         nodes: impl Iterator<Item = (String, Option<NodeState>)>,
         groups: Vec<Vec<u32>>,
         is_paced: bool,
-        (times, now_ms): (RolloutTimes, u64),
+        times: RolloutTimes,
+        now_ms: u64,
     ) -> RolloutMachine {
         let member = |(name, node_state)| RolloutMember {
             name,

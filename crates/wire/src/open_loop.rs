@@ -48,7 +48,7 @@ struct ScheduleCursor {
 }
 
 impl Schedule {
-    fn new(arrivals: Arrivals, begin_ns: u64, (worker, workers): (u32, u32), seed: u64) -> Self {
+    fn new(arrivals: Arrivals, begin_ns: u64, worker: u32, workers: u32, seed: u64) -> Self {
         let between_ns = 1e9 / arrivals.per_s;
         let (client, clients) = arrivals.client;
         // Client c of m and its thread k take the instants c + m k, so that clients may have any number of threads.
@@ -109,10 +109,10 @@ pub struct OpenLoopThread {
 const BACKLOG_WALK_MAX: u64 = 4_096;
 
 impl OpenLoopThread {
-    /// The part of thread `of.0` of `of.1`, of a point that begins at an instant.
+    /// The part of thread `worker` of `workers`, of a point that begins at an instant.
     #[must_use]
-    pub fn new(arrivals: Arrivals, begin_ns: u64, of: (u32, u32), seed: u64) -> Self {
-        let schedule = Schedule::new(arrivals, begin_ns, of, seed);
+    pub fn new(arrivals: Arrivals, begin_ns: u64, worker: u32, workers: u32, seed: u64) -> Self {
+        let schedule = Schedule::new(arrivals, begin_ns, worker, workers, seed);
         let (start, due) = (schedule.first(), schedule.first());
         OpenLoopThread { schedule, start, due, slot_free_ns: begin_ns, late: narrow(), ages: narrow() }
     }
@@ -205,15 +205,15 @@ impl OpenLoopThread {
 mod tests {
     use super::*;
 
-    fn open(per_s: f64, spacing: Spacing, of: (u32, u32)) -> OpenLoopThread {
-        OpenLoopThread::new(Arrivals { per_s, spacing, point: 0, client: (0, 1) }, 1_000, of, 7)
+    fn open(per_s: f64, spacing: Spacing, worker: u32, workers: u32) -> OpenLoopThread {
+        OpenLoopThread::new(Arrivals { per_s, spacing, point: 0, client: (0, 1) }, 1_000, worker, workers, 7)
     }
 
     /// Instants of all threads together, up to an instant, sorted.
     fn instants(per_s: f64, spacing: Spacing, workers: u32, until_ns: u64) -> Vec<u64> {
         let mut all = Vec::new();
         for worker in 0..workers {
-            let mut one = open(per_s, spacing, (worker, workers));
+            let mut one = open(per_s, spacing, worker, workers);
             while one.due_at_ns() <= until_ns {
                 all.push(one.start(until_ns, 0));
             }
@@ -239,7 +239,7 @@ mod tests {
             for (client, workers) in [(0, 1), (1, 4), (2, 3)] {
                 let arrivals = Arrivals { per_s: 300.0, spacing, point: 0, client: (client, 3) };
                 for worker in 0..workers {
-                    let mut one = OpenLoopThread::new(arrivals, 1_000, (worker, workers), 7);
+                    let mut one = OpenLoopThread::new(arrivals, 1_000, worker, workers, 7);
                     all.extend(std::iter::from_fn(|| (one.due_at_ns() <= until_ns).then(|| one.start(until_ns, 0))));
                 }
             }
@@ -277,17 +277,17 @@ mod tests {
 
     #[test]
     fn each_point_of_a_run_draws_a_schedule_of_its_own_and_draws_it_again_from_the_same_seed() {
-        let first = |seed, point, of| {
+        let first = |seed, point, worker| {
             let arrivals = Arrivals { per_s: 100.0, spacing: Spacing::Poisson, point, client: (0, 1) };
-            let mut one = OpenLoopThread::new(arrivals, 0, of, seed);
+            let mut one = OpenLoopThread::new(arrivals, 0, worker, 2, seed);
             [0; 20].map(|_| one.start(u64::MAX, 0))
         };
         let mut all = Vec::new();
         for seed in [7, 8] {
             for point in 0..4 {
                 for worker in 0..2 {
-                    all.push(first(seed, point, (worker, 2)));
-                    assert_eq!(all.last(), Some(&first(seed, point, (worker, 2))));
+                    all.push(first(seed, point, worker));
+                    assert_eq!(all.last(), Some(&first(seed, point, worker)));
                 }
             }
         }
@@ -300,8 +300,8 @@ mod tests {
     #[test]
     fn what_waits_is_counted_and_keeps_its_instants() {
         for spacing in [Spacing::Constant, Spacing::Poisson] {
-            let mut free = open(100.0, spacing, (0, 1));
-            let mut stalled = open(100.0, spacing, (0, 1));
+            let mut free = open(100.0, spacing, 0, 1);
+            let mut stalled = open(100.0, spacing, 0, 1);
             let until_ns = 1_000 + 1_000_000_000;
             let mut expected = Vec::new();
             while free.due_at_ns() < until_ns {
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn of_a_long_backlog_every_request_has_an_age_and_few_are_looked_at() {
         for spacing in [Spacing::Constant, Spacing::Poisson] {
-            let mut open = open(100_000.0, spacing, (0, 1));
+            let mut open = open(100_000.0, spacing, 0, 1);
             let until_ns = 1_000 + 1_000_000_000;
             let report = open.report(until_ns, 0, std::iter::empty());
             let ages = report.ages.unwrap();
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn only_what_linerate_could_have_started_counts_as_late() {
-        let mut open = open(1_000.0, Spacing::Constant, (0, 1));
+        let mut open = open(1_000.0, Spacing::Constant, 0, 1);
         // Due at 1 µs; started 5 µs later, with a slot and a host there.
         open.start(6_000, 0);
         // Due at 1.001 ms: no slot until 9 ms, and none but linerate's wake-up of 20 µs is late.

@@ -35,13 +35,13 @@ pub const TCP_INFO_BYTES: usize = 512;
 /// That of `getsockopt`: no TCP socket.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<Vec<u8>> {
     let mut info = vec![0_u8; TCP_INFO_BYTES];
-    let length = option(socket, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info)?;
+    let length = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
     info.truncate(length);
     Ok(info)
 }
 
 /// Reads an option of a socket, by its level and name, and says how many bytes it has.
-fn option(socket: impl AsFd, (level, name): (i32, i32), bytes: &mut [u8]) -> io::Result<usize> {
+fn option(socket: impl AsFd, level: i32, name: i32, bytes: &mut [u8]) -> io::Result<usize> {
     let mut length = bytes.len() as libc::socklen_t;
     // SAFETY: the pointer and length describe `bytes`, which outlive the call; the kernel writes no more than `length`
     // bytes to them and says how many they were.
@@ -69,7 +69,7 @@ const MEMINFO_NUMBERS: usize = 9;
 /// That of `getsockopt`: no socket, or Linux before 4.12.
 pub fn socket_drops(socket: impl AsFd) -> io::Result<u32> {
     let mut numbers = [0; MEMINFO_NUMBERS * size_of::<u32>()];
-    option(socket, (libc::SOL_SOCKET, SO_MEMINFO), &mut numbers)?;
+    option(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut numbers)?;
     Ok(number(&numbers, MEMINFO_DROPS))
 }
 
@@ -88,7 +88,7 @@ pub struct SocketPeer {
 pub fn peer(socket: impl AsFd) -> io::Result<SocketPeer> {
     // Process, user, group.
     let mut found = [0; size_of::<libc::ucred>()];
-    option(socket, (libc::SOL_SOCKET, libc::SO_PEERCRED), &mut found)?;
+    option(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut found)?;
     let process = u32::try_from(number(&found, 0).cast_signed()).ok().and_then(NonZeroU32::new);
     Ok(SocketPeer { process, user: number(&found, 1) })
 }

@@ -193,7 +193,7 @@ pub(super) fn parts(
     let clients = all.manifest.clients.iter().zip(&together.parts).zip(readings);
     clients
         .map(|((client, own), readings)| {
-            part(client, &of_client((all, together), client, own, flagged, &readings)?, series)
+            part(client, &of_client(all, together, client, own, flagged, &readings)?, series)
         })
         .collect()
 }
@@ -201,7 +201,8 @@ pub(super) fn parts(
 /// The records of one client as a run of its own, with warm-ups flagged. Of its hosts, which nothing of one machine is
 /// about, all rows are one.
 fn of_client(
-    (all, together): (&Records, &ClientSum<'_>),
+    all: &Records,
+    together: &ClientSum<'_>,
     client: &Client,
     own: &[(usize, Vec<usize>)],
     flagged: &[Interval],

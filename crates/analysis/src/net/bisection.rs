@@ -67,7 +67,7 @@ pub(super) fn bisection(seen: &NetSamples<'_>) -> Vec<NetBisection> {
 
 fn with_streams(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> NetBisection {
     let numbers = seen.run.load.streams.len();
-    let [across, within] = [true, false].map(|is_across| sums(seen, racks, (streams, is_across)));
+    let [across, within] = [true, false].map(|is_across| sums(seen, racks, streams, is_across));
     let both = |key: &(usize, bool)| Some((*key, logs(across.get(key)?, within.get(key)?)));
     let each: Sums = across.keys().filter_map(both).filter(|(_, logs)| !logs.is_empty()).collect();
     let side = |rack: usize, sends: bool| NetRackSide {
@@ -94,7 +94,7 @@ fn with_streams(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> Ne
         ratio: of_all,
         oversubscription: of_all.map(|of| turned(of.ratio)),
         stated: seen.run.stated_oversubscription,
-        lacking: lacking(&of_racks, (of_all.as_ref(), outcome), is_capped),
+        lacking: lacking(&of_racks, of_all.as_ref(), outcome, is_capped),
         said: String::new(),
         racks: of_racks,
         splits: splits(seen, racks, streams),
@@ -103,7 +103,7 @@ fn with_streams(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> Ne
 
 /// The mean sum of each rack and side in each repetition, over the visits across or within in which all of its machines
 /// have figures.
-fn sums(seen: &NetSamples<'_>, racks: &NetRacks<'_>, (streams, across): (u32, bool)) -> Sums {
+fn sums(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32, across: bool) -> Sums {
     let mut all: BTreeMap<(usize, bool), BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     let is_one = |visit: &&NetVisit| visit.streams == streams && is_across(racks, visit) == Some(across);
     for visit in seen.visits.iter().filter(is_one) {
@@ -155,7 +155,8 @@ fn outcome(ratio: Option<&NetRatio>, is_capped: bool) -> NetBisectionOutcome {
 /// Why nothing, or not all, can be said.
 fn lacking(
     racks: &[NetRackFigures],
-    (ratio, outcome): (Option<&NetRatio>, NetBisectionOutcome),
+    ratio: Option<&NetRatio>,
+    outcome: NetBisectionOutcome,
     is_capped: bool,
 ) -> String {
     let whole = match ratio {
@@ -188,7 +189,7 @@ fn splits(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetS
         let pairs = visits.first().map(|visit| visit.pairs.as_slice()).unwrap_or_default();
         let sides = sides(racks, pairs);
         let mean_rate = |there: bool| {
-            let sum = |visit: &&NetVisit| Some((visit.repetition, one_way(seen, racks, (*visit, &sides), there)?));
+            let sum = |visit: &&NetVisit| Some((visit.repetition, one_way(seen, racks, visit, &sides, there)?));
             mean(&visits.iter().filter_map(sum).collect())
         };
         NetSplitFigures {
@@ -206,7 +207,8 @@ fn splits(seen: &NetSamples<'_>, racks: &NetRacks<'_>, streams: u32) -> Vec<NetS
 fn one_way(
     seen: &NetSamples<'_>,
     racks: &NetRacks<'_>,
-    (visit, sides): (&NetVisit, &BTreeMap<usize, bool>),
+    visit: &NetVisit,
+    sides: &BTreeMap<usize, bool>,
     there: bool,
 ) -> Option<f64> {
     let is_its = |pair: &&NetPair| ends(racks, pair).and_then(|(from, _)| sides.get(&from)) == Some(&there);

@@ -49,31 +49,27 @@ pub(super) fn of_way(visits: &[NetVisit], through: NetRoute) -> Cow<'_, [NetVisi
     Cow::Owned(visits.iter().filter(|visit| visit.through == through).cloned().collect())
 }
 
-/// Pairs with figures or without, by all ways, where it is known where their machines are. `direct` has figures of
-/// those at machines' own addresses, in the order in which they were seen.
-pub(super) fn classed(
-    (run, visits): (&NetRun, &[NetVisit]),
-    (seen, direct): (&NetSamples<'_>, &[NetPairFigures]),
-) -> Vec<ClassedPair> {
+/// Pairs with figures or without, by all ways, where it is known where their machines are. `seen` and `direct` have
+/// samples and figures of those at machines' own addresses, in the order in which they were seen.
+pub(super) fn classed(visits: &[NetVisit], seen: &NetSamples<'_>, direct: &[NetPairFigures]) -> Vec<ClassedPair> {
+    let run = seen.run;
     // Lengths of packets are no rates.
     if run.load.op == NetOp::Mtu || run.nodes.iter().all(|node| node.place.is_none()) {
         return Vec::new();
     }
-    let mut all = of_pairs((run, seen, NetRoute::Direct), direct.to_vec());
+    let mut all = of_pairs(seen, NetRoute::Direct, direct.to_vec());
     for through in NetRoute::ALL.into_iter().filter(|through| !through.is_direct()) {
         let visits = of_way(visits, through);
         let seen = pairs::seen(run, &visits);
         let figures = seen.pairs.iter().map(|(key, of)| pairs::figures(&seen, *key, of).0).collect();
-        all.extend(of_pairs((run, &seen, through), figures));
+        all.extend(of_pairs(&seen, through, figures));
     }
     all
 }
 
 /// Pairs by one way, with the figures of each.
-fn of_pairs(
-    (run, seen, through): (&NetRun, &NetSamples<'_>, NetRoute),
-    figures: Vec<NetPairFigures>,
-) -> Vec<ClassedPair> {
+fn of_pairs(seen: &NetSamples<'_>, through: NetRoute, figures: Vec<NetPairFigures>) -> Vec<ClassedPair> {
+    let run = seen.run;
     let classed = |((key, of), figures): ((&(u32, u32, u32), &pairs::PairSamples<'_>), NetPairFigures)| {
         let class = run.class_of((key.0, key.1), through)?;
         let rates = of.visits.iter().map(|visit| (seen.visits[visit.place].repetition, visit.per_s)).collect();

@@ -190,7 +190,7 @@ fn sender(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit>
     } else {
         "nic.tso, nic.gso, nic.mtu, nic.channels and the frequency of cores (cpu.governor)"
     };
-    processor(NetLimitedBy::SenderProcessor, "sends", look_at, of_thread, (readings, 0))
+    processor(NetLimitedBy::SenderProcessor, "sends", look_at, of_thread, readings, 0)
 }
 
 fn receiver(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
@@ -200,7 +200,7 @@ fn receiver(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimi
     } else {
         "nic.gro, nic.mtu, nic.channels, nic.interrupts, nic.rps_cpus and the frequency of cores (cpu.governor)"
     };
-    processor(NetLimitedBy::ReceiverProcessor, "receives", look_at, of_thread, (readings, 1))
+    processor(NetLimitedBy::ReceiverProcessor, "receives", look_at, of_thread, readings, 1)
 }
 
 /// A full thread, or a full core where cores work for interrupts.
@@ -209,7 +209,8 @@ fn processor(
     does: &str,
     look_at: &str,
     of_thread: Option<f64>,
-    (readings, end): (&PairReadings, usize),
+    readings: &PairReadings,
+    end: usize,
 ) -> Option<NetLimit> {
     let of_core = || {
         let busiest = readings.busiest_core[end].filter(|share| *share >= PROCESSOR_FULL)?;

@@ -44,7 +44,7 @@ pub(super) fn members(seen: &NetSamples<'_>) -> Vec<NetPairMembers> {
     // Of all pairs together, one in a hundred runs is to say something of a switch by chance.
     let sure = SURE / seen.pairs.len().max(1) as f64;
     let pair_members = |(&(from, to, streams), pair): (&(u32, u32, u32), &PairSamples<'_>)| {
-        let (leaves, arrives) = (leaves(seen, from, pair), arrives(seen, to, pair, sure));
+        let (leaves, arrives) = (leaves(seen, pair), arrives(seen, to, pair, sure));
         (leaves.is_some() || arrives.is_some()).then_some(NetPairMembers { from, to, streams, leaves, arrives })
     };
     seen.pairs.iter().filter_map(pair_members).collect()
@@ -99,9 +99,10 @@ fn brought(pair: &NetPair) -> Vec<f64> {
 fn of_visit<'v>(
     seen: &NetSamples<'v>,
     visit: &VisitSample<'v>,
-    (node, bond): (u32, &str),
+    bond: &str,
     end: fn(&NetPair) -> u32,
 ) -> Option<MembersVisit<'v>> {
+    let node = end(visit.pair);
     let pairs = seen.visits[visit.place].pairs.iter();
     let is_only = pairs.filter(|pair| end(pair) == node && pair.error.is_none()).count() == 1;
     let of_node = seen.nodes[visit.place].get(&node)?;
@@ -139,7 +140,7 @@ struct LeftBy {
     carried_bytes: u64,
 }
 
-fn leaves(seen: &NetSamples<'_>, from: u32, of: &PairSamples<'_>) -> Option<NetLeaves> {
+fn leaves(seen: &NetSamples<'_>, of: &PairSamples<'_>) -> Option<NetLeaves> {
     let first = of.visits.iter().find_map(|visit| visit.pair.aim.as_ref())?;
     let mut sums: BTreeMap<String, LeftBy> = BTreeMap::new();
     let mut names: Vec<String> = first.members.clone();
@@ -159,7 +160,7 @@ fn leaves(seen: &NetSamples<'_>, from: u32, of: &PairSamples<'_>) -> Option<NetL
     for visit in &of.visits {
         let aim = visit.pair.aim.as_ref().filter(|aim| aim.bond == first.bond);
         let judged = aim.and_then(|aim| {
-            let found = of_visit(seen, visit, (from, &aim.bond), |pair| pair.from)?;
+            let found = of_visit(seen, visit, &aim.bond, |pair| pair.from)?;
             is_of(aim, &found.members).then_some((aim, found))
         });
         let Some((aim, found)) = judged else {
@@ -232,10 +233,10 @@ fn alone(aim: &NetPredictedMembers, of: &MembersVisit<'_>) -> Option<(u32, u32)>
 
 /// How many streams of a pair strayed in its first visit, and by which member the most; none where that cannot be
 /// judged.
-pub(super) fn strayed_in<'v>(seen: &NetSamples<'v>, from: u32, of: &PairSamples<'v>) -> Option<(u32, &'v str)> {
+pub(super) fn strayed_in<'v>(seen: &NetSamples<'v>, of: &PairSamples<'v>) -> Option<(u32, &'v str)> {
     let visit = of.visits.first()?;
     let aim = visit.pair.aim.as_ref()?;
-    let found = of_visit(seen, visit, (from, &aim.bond), |pair| pair.from)?;
+    let found = of_visit(seen, visit, &aim.bond, |pair| pair.from)?;
     let own = aim.members.get(aim.only()? as usize)?;
     let (_, strayed) = alone(aim, &found).filter(|_| is_of(aim, &found.members))?;
     let others = found.members.iter().copied().filter(|member| member.name != *own);
@@ -263,7 +264,7 @@ fn arrives(seen: &NetSamples<'_>, to: u32, of: &PairSamples<'_>, sure: f64) -> O
     let mut sums: BTreeMap<&str, (u32, u64)> = BTreeMap::new();
     let (mut is_each_on_one, mut are_alike) = (true, true);
     for visit in &of.visits {
-        let Some(mut found) = of_visit(seen, visit, (to, bond), |pair| pair.to) else { continue };
+        let Some(mut found) = of_visit(seen, visit, bond, |pair| pair.to) else { continue };
         // What is sent to a bond comes only by members that are not at rest.
         found.members.retain(|member| member.state == NetMemberState::Sends);
         if found.members.len() < 2 {
@@ -296,7 +297,7 @@ fn arrives(seen: &NetSamples<'_>, to: u32, of: &PairSamples<'_>, sure: f64) -> O
         carried_share: share(*bytes as f64, carried).unwrap_or(0.0),
     };
     all.members = sums.iter().map(member).collect();
-    (all.says, all.chance) = says(&all, is_each_on_one.then_some(&led), (sure, are_alike));
+    (all.says, all.chance) = says(&all, is_each_on_one.then_some(&led), sure, are_alike);
     (all.visits > 0).then_some(all)
 }
 
@@ -341,7 +342,8 @@ fn one_to_one_chance(members: usize, streams: u32) -> f64 {
 fn says(
     all: &NetArrives,
     led: Option<&BTreeMap<&str, BTreeSet<&str>>>,
-    (sure, are_alike): (f64, bool),
+    sure: f64,
+    are_alike: bool,
 ) -> (NetArrival, f64) {
     let most = all.members.iter().map(|member| member.streams).max().unwrap_or(0);
     let members = all.members.len() as f64;

@@ -222,7 +222,7 @@ pub(super) fn figures(
     figures.datagrams = ops::datagrams(&seen.run.load, of);
     figures.offloads = offloads::figures(of);
     processors(seen, &mut figures, of);
-    let readings = readings(seen, key, of);
+    let readings = readings(seen, from, to, of);
     let window = readings.congestion_window_bytes;
     figures.congestion_window_bytes = (window > 0.0 && seen.run.load.op == NetOp::Stream).then_some(window);
     figures.link_share = readings.ports_share.into_iter().flatten().max_by(f64::total_cmp);
@@ -348,7 +348,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     share(sum, count)
 }
 
-fn readings(seen: &NetSamples<'_>, (from, to, _): (u32, u32, u32), of: &PairSamples<'_>) -> PairReadings {
+fn readings(seen: &NetSamples<'_>, from: u32, to: u32, of: &PairSamples<'_>) -> PairReadings {
     let nodes = |node: u32| of.visits.iter().filter_map(move |visit| seen.nodes[visit.place].get(&node));
     let [sender, receiver] = [&seen.ports[from as usize], &seen.ports[to as usize]];
     let wire = ports::wire_share(seen.run.load.op, sender, receiver);

@@ -97,7 +97,7 @@ pub(super) fn compare(seen: &NetSamples<'_>, pairs: &[&NetPairFigures]) -> NetCo
     let measured = measured_scatter(&cells);
     let residuals = scatter(&table.residuals);
     let by_side = [NetSide::Sends, NetSide::Receives]
-        .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, family)));
+        .map(|side| slow_side(seen, &cells, &table, side, measured.max(residuals), family));
     let slow = NetSlow {
         comparisons: u32::try_from(too_few::callable(&cells) + compared.iter().sum::<usize>()).unwrap_or(u32::MAX),
         false_alarm_share: FALSE_ALARMS,
@@ -105,7 +105,7 @@ pub(super) fn compare(seen: &NetSamples<'_>, pairs: &[&NetPairFigures]) -> NetCo
         scatter_share: Some(residuals.exp_m1()),
         lacking: too_few::lacking(nodes, compared, &cells),
         nodes: both_sides(by_side),
-        pairs: slow_pairs(&cells, &table, pairs, (measured, family)),
+        pairs: slow_pairs(&cells, &table, pairs, measured, family),
     };
     let share = |effects: &[Option<f64>]| effects.iter().map(|effect| effect.map(f64::exp_m1)).collect();
     NetCompared {
@@ -153,7 +153,7 @@ fn visit_effects(short: &[Vec<f64>]) -> Vec<f64> {
 /// Visits that were slow by what matters, where that is no accident: of few pairs, each may be slow for itself.
 fn slow_visits(effects: &[f64], short: &[Vec<f64>]) -> Vec<SlowVisit> {
     let by_pairs = ByVisits::new(short, of_visit);
-    let is_certain = |place: usize| by_pairs.chance(place, (0.0, effects[place]), effects.len()) <= FALSE_ALARMS;
+    let is_certain = |place: usize| by_pairs.chance(place, 0.0, effects[place], effects.len()) <= FALSE_ALARMS;
     let shares = effects.iter().enumerate().map(|(place, effect)| (place, -effect.exp_m1()));
     let slow = shares.filter(|(place, less)| *less >= MATTERS && is_certain(*place));
     slow.map(|(place, less_share)| SlowVisit { place, less_share }).collect()
@@ -186,13 +186,14 @@ fn bar(scatter: f64, family: usize) -> OutlierThreshold {
     OutlierThreshold { scatter, least: -(1.0 - MATTERS).ln(), side: OutlierSide::Low, family: TAILS * family }
 }
 
-/// Machines that are slow on one side.
+/// Machines that are slow on one side, where means of pairs have this scatter, a standard deviation of logarithms.
 fn slow_side(
     seen: &NetSamples<'_>,
     cells: &[NetCell],
     table: &MedianPolish,
     side: NetSide,
-    (measured, residuals, family): (f64, f64, usize),
+    pair_scatter: f64,
+    family: usize,
 ) -> Vec<NetSlowNode> {
     let (effects, of) = match side {
         NetSide::Receives => (&table.receives, &table.by_receiver),
@@ -202,7 +203,7 @@ fn slow_side(
         effects.iter().enumerate().filter_map(|(node, effect)| Some((node, (*effect)?))).collect();
     let values: Vec<f64> = known.iter().map(|(_, effect)| *effect).collect();
     let typical = median(known.iter().map(|(node, _)| of[*node].len() as f64).collect()).unwrap_or(1.0) as usize;
-    let of_pairs = of_middle(typical) * measured.max(residuals).powi(2);
+    let of_pairs = of_middle(typical) * pair_scatter.powi(2);
     let bar = bar((PRIOR_SCATTER.powi(2) + of_pairs).sqrt(), family);
     let is_certain = |node: usize, outlier: &Outlier| {
         // Of incast, all that a machine receives may be of one visit.
@@ -211,7 +212,7 @@ fn slow_side(
             return false;
         }
         let own: Vec<f64> = of[node].iter().map(|cell| table.less_other_side(&cells[*cell], *cell, side)).collect();
-        is_outside(&own, outlier, measured.max(residuals), bar.least)
+        is_outside(&own, outlier, pair_scatter, bar.least)
     };
     let middle = |node: usize| {
         let rates = of[node].iter().map(|cell| cells[*cell].value.exp());
@@ -223,7 +224,7 @@ fn slow_side(
     let by_visits = ByVisits::new(&visits, of_machine);
     let called = |outlier: Outlier| {
         let node = known[outlier.place].0;
-        let chance = by_visits.chance(node, (outlier.others, outlier.distance), family).max(outlier.chance);
+        let chance = by_visits.chance(node, outlier.others, outlier.distance, family).max(outlier.chance);
         (chance <= FALSE_ALARMS && is_certain(node, &outlier)).then(|| NetSlowNode {
             node: u32::try_from(node).unwrap_or(u32::MAX),
             side,
@@ -270,7 +271,8 @@ fn slow_pairs(
     cells: &[NetCell],
     table: &MedianPolish,
     pairs: &[&NetPairFigures],
-    (measured, family): (f64, usize),
+    measured: f64,
+    family: usize,
 ) -> Vec<NetSlowPair> {
     let others = |of: &[Vec<usize>]| {
         let counts = of.iter().filter(|cells| !cells.is_empty()).map(|cells| (cells.len() - 1) as f64);
@@ -298,7 +300,7 @@ fn slow_pairs(
         let expected = cell.value - table.residuals[outlier.place] + outlier.others;
         // What is within the interval of the pair itself is no difference.
         let is_outside = cell.half.is_some_and(|half| cell.value + half < expected);
-        let chance = by_visits.chance(outlier.place, (outlier.others, outlier.distance), family).max(outlier.chance);
+        let chance = by_visits.chance(outlier.place, outlier.others, outlier.distance, family).max(outlier.chance);
         (is_outside && chance <= FALSE_ALARMS).then(|| NetSlowPair {
             from: u32::try_from(cell.from).unwrap_or(u32::MAX),
             to: u32::try_from(cell.to).unwrap_or(u32::MAX),

@@ -31,7 +31,7 @@ pub fn all_strayed(run: &NetRun, visit: &NetVisit) -> BTreeMap<(u32, u32), Stray
     let seen = pairs::seen(run, from_ref(visit));
     let of_this = seen.pairs.iter().filter(|((_, _, streams), _)| *streams == visit.streams);
     let strayed = |(&(from, to, _), of): (&(u32, u32, u32), &pairs::PairSamples<'_>)| {
-        let (streams, by) = members::strayed_in(&seen, from, of)?;
+        let (streams, by) = members::strayed_in(&seen, of)?;
         Some(((from, to), StrayedStreams { streams, by: by.to_owned() }))
     };
     of_this.filter_map(strayed).collect()

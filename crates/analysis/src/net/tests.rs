@@ -25,7 +25,7 @@ pub(super) fn viewed_world(nodes: u32, visits: u32, seed: u64) -> NetView {
 }
 
 /// The same of some rounds.
-pub(super) fn viewed_rounds(nodes: u32, (visits, rounds): (u32, usize), seed: u64) -> NetView {
+pub(super) fn viewed_rounds(nodes: u32, visits: u32, rounds: usize, seed: u64) -> NetView {
     viewed(&LinkWorld { visits, rounds, ..LinkWorld::healthy(nodes, seed) })
 }
 

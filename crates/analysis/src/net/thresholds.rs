@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn what_could_not_be_called_is_not_shown_to_be_fast() {
         for (visits, rounds, is_missed) in [(1, 1, true), (2, 1, false), (1, 7, false), (3, 7, false)] {
-            let view = viewed_rounds(8, (visits, rounds), 2);
+            let view = viewed_rounds(8, visits, rounds, 2);
             let (missed, said) = reported(&view, "slow>0");
             assert_eq!(missed, is_missed, "{visits} {rounds}: {said}");
             assert_eq!(view.slow.lacking.starts_with("nothing can be called slow"), is_missed, "{}", view.slow.lacking);

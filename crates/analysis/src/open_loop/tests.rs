@@ -44,6 +44,11 @@ fn open_loop_input<'a>(requested_per_s: f64, measured: &'a [&'a Interval]) -> Op
     OpenLoopInput { requested_per_s, at_random: true, before: None, measured }
 }
 
+/// The open loop of a point at this rate, where nothing is known of its latencies.
+fn open_figures(rate_per_s: Option<f64>, slo: Option<&Slo>, of: &OpenLoopInput<'_>) -> Option<OpenLoop> {
+    figures(&spec(rate_per_s), slo, of, Latency::default(), Latency::default()).unwrap()
+}
+
 /// A hundred intervals of 0.1 s of eighty requests a second that take 5 ms, but for a stall.
 fn stalled(from: u64, to: u64) -> Vec<Interval> {
     let mut waiting: Vec<u64> = Vec::new();
@@ -82,8 +87,7 @@ fn a_stall_counts_the_same_in_the_middle_of_a_point_and_at_its_end() {
         let intervals = stalled(from, from + 8);
         let measured: Vec<&Interval> = intervals.iter().collect();
         let measuring = OpenLoopInput { requested_per_s: 80.0, at_random: false, before: None, measured: &measured };
-        let none = (Latency::default(), Latency::default());
-        let open = figures(&spec(Some(80.0)), Some(&slo), &measuring, none).unwrap().unwrap();
+        let open = open_figures(Some(80.0), Some(&slo), &measuring).unwrap();
         let [bound] = open.bounds[..] else { panic!("one bound") };
         assert!((54..=58).contains(&bound.over) && !bound.held, "{from}: {bound:?}");
         assert!((785..=800).contains(&bound.count), "{from}: {bound:?}");
@@ -118,8 +122,7 @@ fn a_pause_at_the_end_of_few_requests_does_not_show_that_their_rate_was_not_reac
     let intervals: Vec<Interval> = (0..80).map(one).collect();
     let measured: Vec<&Interval> = intervals.iter().collect();
     let measuring = OpenLoopInput { requested_per_s: 12.5, at_random: false, before: None, measured: &measured };
-    let none = (Latency::default(), Latency::default());
-    let open = figures(&spec(Some(12.5)), Some(&slo), &measuring, none).unwrap().unwrap();
+    let open = open_figures(Some(12.5), Some(&slo), &measuring).unwrap();
     let [bound] = open.bounds[..] else { panic!("one bound") };
     let (_, [low, high]) = bound.shown().unwrap();
     assert!(low < 0.05 && 0.05 < high && bound.verdict == BoundVerdict::InDoubt, "{bound:?}");
@@ -241,11 +244,10 @@ fn figures_add_up_over_intervals_and_a_closed_loop_has_none() {
         ..crate::build::tests::interval()
     };
     let (a, b, c) = (interval(0, 3), interval(9, 4), interval(2, 4));
-    let none = || (Latency::default(), Latency::default());
-    let open = figures(&spec(Some(100.0)), None, &open_loop_input(100.0, &[&a, &b, &c]), none()).unwrap().unwrap();
+    let open = open_figures(Some(100.0), None, &open_loop_input(100.0, &[&a, &b, &c])).unwrap();
     assert_eq!((open.due, open.backlog, open.backlog_max, open.intervals_with_backlog), (150, 2, 9, 2));
     assert_eq!((open.outstanding_first, open.outstanding_last, open.late.count), (3, 6, 15));
-    assert_eq!(figures(&spec(None), None, &open_loop_input(100.0, &[&a]), none()).unwrap(), None);
+    assert_eq!(open_figures(None, None, &open_loop_input(100.0, &[&a])), None);
 }
 
 #[test]
@@ -273,17 +275,16 @@ fn what_failed_and_what_was_left_unanswered_took_longer_than_any_bound() {
         rows: vec![row.clone()],
         ..crate::build::tests::interval()
     };
-    let none = || (Latency::default(), Latency::default());
     let (steady, grown) = (interval(3), interval(53));
     let bounds = |measured: &[&Interval]| {
-        figures(&spec(Some(100.0)), Some(&slo), &open_loop_input(100.0, measured), none()).unwrap().unwrap().bounds
+        open_figures(Some(100.0), Some(&slo), &open_loop_input(100.0, measured)).unwrap().bounds
     };
     let kept = bounds(&[&steady, &steady]);
     assert_eq!((kept[0].count, kept[0].over, kept[0].held), (198, 18, true), "nine of ninety-nine");
     assert_eq!((kept[1].count, kept[1].over, kept[1].held), (198, 78, true));
     let lost = bounds(&[&steady, &grown]);
     assert_eq!((lost[0].count, lost[0].over, lost[0].held), (248, 68, false), "fifty were left unanswered");
-    let slow = figures(&spec(Some(300.0)), Some(&slo), &open_loop_input(300.0, &[&steady]), none()).unwrap().unwrap();
+    let slow = open_figures(Some(300.0), Some(&slo), &open_loop_input(300.0, &[&steady])).unwrap();
     assert!(!slow.bounds[0].held, "a rate that was not reached does not hold");
 }
 

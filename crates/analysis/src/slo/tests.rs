@@ -74,8 +74,7 @@ fn a_rate_that_was_not_reached_misses_whatever_its_latencies() {
     assert_eq!(judge(&[visit(900.0)], &limits).misses_per_s, Some(1_000.0));
 }
 
-fn visit(rate_per_s: f64, requests: (u64, u64), is_reached: bool, worth: f64) -> RateVisit {
-    let (count, over) = requests;
+fn visit(rate_per_s: f64, count: u64, over: u64, is_reached: bool, worth: f64) -> RateVisit {
     RateVisit {
         rate_per_s,
         achieved_per_s: if is_reached { rate_per_s } else { 0.5 * rate_per_s },
@@ -90,7 +89,7 @@ fn visit(rate_per_s: f64, requests: (u64, u64), is_reached: bool, worth: f64) ->
 
 #[test]
 fn nothing_is_said_to_hold_up_to_a_rate_above_one_that_is_shown_to_miss() {
-    let visit_at = |rate, over| visit(rate, (4_000, over), true, 1.0);
+    let visit_at = |rate, over| visit(rate, 4_000, over, true, 1.0);
     let visits = [
         visit_at(141.0, 10),
         visit_at(238.0, 10),
@@ -111,7 +110,7 @@ proptest! {
         highest in 4u32..9,
     ) {
         let made_up = rows.iter().map(|&(rate, count, over, reached, worth)| {
-            visit(f64::from(rate) * 50.0, (count, over), reached > 0, worth)
+            visit(f64::from(rate) * 50.0, count, over, reached > 0, worth)
         });
         let visits: Vec<RateVisit> = made_up.collect();
         let highest_per_s = f64::from(highest) * 50.0;
@@ -176,7 +175,7 @@ fn a_verdict_never_says_more_than_the_interval_beside_it() {
         (0..80).map(|i| (u64::from(i % 8 < 5), u64::from(i % 8 < 5 && (30..45).contains(&i)))).collect();
     let point = ExceedanceShare::of_intervals(&stalled, 4_000);
     assert_eq!((point.count, point.over), (50, 10));
-    let visit = RateVisit { shares: vec![point], ..visit(12.5, (50, 0), true, 1.0) };
+    let visit = RateVisit { shares: vec![point], ..visit(12.5, 50, 0, true, 1.0) };
     let visits = [visit.clone(), visit.clone(), visit];
     let limits = RateSearchLimits::new(vec![0.05]);
     let (verdict, of_rate) = verdicts(&visits, &limits)[0].1[0];
@@ -191,7 +190,7 @@ fn visit_of_9_s(rate_per_s: f64, stops: bool) -> RateVisit {
     let intervals: Vec<(u64, u64)> =
         (0..180).map(|i| (due, if stops && (70..80).contains(&i) { due } else { 0 })).collect();
     let shares = vec![ExceedanceShare::of_intervals(&intervals, 9_000)];
-    RateVisit { shares, ..visit(rate_per_s, (180 * due, 0), true, 1.0) }
+    RateVisit { shares, ..visit(rate_per_s, 180 * due, 0, true, 1.0) }
 }
 
 #[test]
@@ -224,13 +223,13 @@ fn a_search_asks_for_the_whole_time_of_a_visit_at_every_rate() {
         let left_ms = 180_000 - search.visits().iter().map(|visit| visit.spent_ms).sum::<u64>();
         assert_eq!(at_most_ms, left_ms.min(10_000), "{rate_per_s}/s");
         let over = if rate_per_s > 30_000.0 { 10_000 } else { 0 };
-        search.observe(RateVisit { spent_ms: at_most_ms, ..visit(rate_per_s, (10_000, over), true, 1.0) });
+        search.observe(RateVisit { spent_ms: at_most_ms, ..visit(rate_per_s, 10_000, over, true, 1.0) });
     }
     assert!(search.visits().iter().any(|visit| visit.rate_per_s > 30_000.0));
 }
 
 #[test]
 fn a_rate_at_which_no_fate_is_known_is_in_doubt() {
-    let found = judge(&[visit(50.0, (0, 0), true, 1.0)], &RateSearchLimits::new(vec![0.01]));
+    let found = judge(&[visit(50.0, 0, 0, true, 1.0)], &RateSearchLimits::new(vec![0.01]));
     assert_eq!((found.rate_per_s, found.misses_per_s), (None, None));
 }

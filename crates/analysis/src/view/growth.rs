@@ -50,7 +50,7 @@ pub struct PlannedClients {
 impl PlannedClients {
     /// A ceiling, with what was measured held against it.
     #[must_use]
-    pub fn alongside(measured: &GrowthPoint, (bottleneck, ceiling_bytes_per_s): (Resource, f64)) -> Self {
+    pub fn alongside(measured: &GrowthPoint, bottleneck: Resource, ceiling_bytes_per_s: f64) -> Self {
         let measured_share = measured.throughput.mean / ceiling_bytes_per_s;
         PlannedClients { clients: measured.clients, ceiling_bytes_per_s, bottleneck, measured_share }
     }

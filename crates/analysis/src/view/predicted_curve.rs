@@ -31,7 +31,8 @@ impl PredictedCurve {
     pub fn alongside(
         series: &Series,
         site: &str,
-        (bottleneck, ceiling_bytes_per_s): (Resource, f64),
+        bottleneck: Resource,
+        ceiling_bytes_per_s: f64,
         points: Vec<[f64; 2]>,
     ) -> Self {
         let best = series.best_point().zip(series.best());
@@ -81,7 +82,7 @@ mod tests {
         let view = build(&records(&[1, 4], |concurrency| 5 * u64::from(concurrency))).unwrap();
         let mib = f64::from(1 << 20);
         let curve = vec![[1.0, 100.0 * mib], [4.0, 400.0 * mib]];
-        let held = PredictedCurve::alongside(&view.series[0], "lab", (Resource::EntryNode, 800.0 * mib), curve);
+        let held = PredictedCurve::alongside(&view.series[0], "lab", Resource::EntryNode, 800.0 * mib, curve);
         assert_eq!((held.in_flight, held.at_bytes_per_s), (Some(4), Some(400.0 * mib)));
         let shares = [held.curve_share, held.ceiling_share].map(Option::unwrap);
         let best = view.series[0].best().unwrap().mean;

@@ -20,7 +20,7 @@ impl End {
     pub(crate) fn with(own: u32, token: u8) -> End {
         let (tell, accepted) = channel();
         let token = FlowToken::new([token; 32]);
-        let listener = FlowListener::begin(Some(HERE), 0, (own, token.clone()), tell).expect("a port");
+        let listener = FlowListener::begin(Some(HERE), 0, own, token.clone(), tell).expect("a port");
         End { token, listener, accepted }
     }
 

@@ -60,7 +60,8 @@ pub fn extend(apply_context: &ApplyContext<'_>, id: &str, within: Duration) -> R
 pub fn forbid(
     apply_context: &ApplyContext<'_>,
     terms: &ApplyTerms,
-    (profile, why): (&str, Option<&str>),
+    profile: &str,
+    why: Option<&str>,
     is_one: &dyn Fn(&str) -> bool,
 ) -> Result<Option<JournalContent>, TuneError> {
     let _lock = lock(apply_context)?;

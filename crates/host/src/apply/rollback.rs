@@ -105,7 +105,7 @@ fn roll_back_application(
             },
         },
     };
-    roll_back(apply_context, &reported, (RolledBackBy::Command, why), force, step)
+    roll_back(apply_context, &reported, RolledBackBy::Command, why, force, step)
 }
 
 /// What is there of an application that was taken back whole: what somebody, or a later application, has set since is
@@ -170,7 +170,8 @@ pub(super) fn settle(apply_context: &ApplyContext<'_>) -> Result<Option<JournalC
 pub(crate) fn roll_back(
     apply_context: &ApplyContext<'_>,
     reported: &JournalContent,
-    (by, why): (RolledBackBy, Option<&str>),
+    by: RolledBackBy,
+    why: Option<&str>,
     force: bool,
     step: &mut dyn FnMut(ApplyStep),
 ) -> Result<RollbackResult, TuneError> {
@@ -260,7 +261,7 @@ fn one(apply_context: &ApplyContext<'_>, made: &Made, force: bool) -> RollbackOu
     };
     let target = SettingTarget { root: apply_context.root, knob, place, net: made.net, devices: &made.devices };
     let after = made.became.as_ref().map_or(&[][..], |(_, coupled)| coupled);
-    let restore_value = || setting::restore_value(&target, &made.prior, (&made.coupled, after));
+    let restore_value = || setting::restore_value(&target, &made.prior, &made.coupled, after);
     let current = match setting::read_now(&target) {
         Ok((_, current)) => current,
         // What moved besides is put back all the same, and tells where it was not.

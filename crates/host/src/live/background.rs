@@ -27,7 +27,8 @@ impl<T: Send + 'static> BackgroundRead<T> {
     pub(super) fn turn(
         &mut self,
         root: &Root,
-        (now_ms, every_ms): (u64, u64),
+        now_ms: u64,
+        every_ms: u64,
         work: impl FnOnce(&Root) -> T + Send + 'static,
     ) -> Option<T> {
         let found = self.found();
@@ -80,14 +81,14 @@ mod tests {
     fn a_reading_that_waits_holds_up_no_look_and_is_not_begun_twice() {
         let (release, wait) = channel::<()>();
         let mut aside = BackgroundRead::default();
-        assert_eq!(aside.turn(&Root::live(), (0, 10), move |_| wait.recv().map(|()| 7)), None);
+        assert_eq!(aside.turn(&Root::live(), 0, 10, move |_| wait.recv().map(|()| 7)), None);
         for now_ms in 1..100 {
-            assert_eq!(aside.turn(&Root::live(), (now_ms, 10), |_| Ok(8)), None, "{now_ms}");
+            assert_eq!(aside.turn(&Root::live(), now_ms, 10, |_| Ok(8)), None, "{now_ms}");
         }
         release.send(()).unwrap();
         let found = std::iter::repeat_with(|| {
             std::thread::sleep(Duration::from_millis(1));
-            aside.turn(&Root::live(), (5, 10), |_| Ok(9))
+            aside.turn(&Root::live(), 5, 10, |_| Ok(9))
         });
         assert_eq!(found.take(5_000).flatten().next(), Some(Ok(7)));
     }
@@ -96,11 +97,11 @@ mod tests {
     fn of_a_captured_machine_it_is_there_at_once_and_only_when_due() {
         let root = Root::captured("none");
         let mut aside = BackgroundRead::default();
-        let found: Vec<u64> = (0..30).filter_map(|now_ms| aside.turn(&root, (now_ms, 10), move |_| now_ms)).collect();
+        let found: Vec<u64> = (0..30).filter_map(|now_ms| aside.turn(&root, now_ms, 10, move |_| now_ms)).collect();
         assert_eq!(found, [0, 10, 20]);
         aside.put_off(40);
-        assert_eq!(aside.turn(&root, (39, 10), |_| 39), None);
+        assert_eq!(aside.turn(&root, 39, 10, |_| 39), None);
         aside.hasten(35);
-        assert_eq!(aside.turn(&root, (36, 10), |_| 36), Some(36));
+        assert_eq!(aside.turn(&root, 36, 10, |_| 36), Some(36));
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn begin(root: &Root, requested: &[u32]) -> Engines {
 pub(super) fn look(state: &mut Engines, at: &mut Reader<'_>) {
     at.pass.unreadable.append(&mut state.unreadable);
     let requested = state.requested.clone();
-    if let Some(found) = state.aside.turn(at.root, (at.now_ms, FIND_LEAST_MS), move |root| find(root, &requested)) {
+    if let Some(found) = state.aside.turn(at.root, at.now_ms, FIND_LEAST_MS, move |root| find(root, &requested)) {
         // One that is started again serves from the same drives.
         if !found.engines.is_empty() {
             state.devices = found.devices;

@@ -34,7 +34,7 @@ pub(super) fn look(state: &mut Frequency, busy: &[(u32, f64)], at: &mut Reader<'
     let cores = busiest(busy);
     let found = match cores.is_empty() {
         true => state.aside.found(),
-        false => state.aside.turn(at.root, (at.now_ms, LEAST_MS), move |root| share(root, &cores)),
+        false => state.aside.turn(at.root, at.now_ms, LEAST_MS, move |root| share(root, &cores)),
     };
     at.tell_any(ReadMeasure::CoreFrequency, "", found.flatten());
 }

@@ -135,7 +135,7 @@ fn ask(state: &mut LinksRead, own: &[NicCounters], all: Vec<String>, at: &mut Re
         state.aside.hasten(at.now_ms);
         state.requested.clone_from(&names);
     }
-    let known = state.aside.turn(at.root, (at.now_ms, SYS_LEAST_MS), move |root| known(root, &names, all));
+    let known = state.aside.turn(at.root, at.now_ms, SYS_LEAST_MS, move |root| known(root, &names, all));
     if let Some(mut known) = known {
         at.pass.unreadable.extend(known.unreadable.take());
         state.known = known;

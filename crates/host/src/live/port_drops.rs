@@ -57,7 +57,7 @@ pub(super) fn look<'a>(state: &mut PortDrops, ports: impl Iterator<Item = &'a St
     let now_ms = at.now_ms;
     let read = match ports.is_empty() {
         true => state.aside.found(),
-        false => state.aside.turn(at.root, (now_ms, LEAST_MS), move |root| read(root, &ports, now_ms)),
+        false => state.aside.turn(at.root, now_ms, LEAST_MS, move |root| read(root, &ports, now_ms)),
     };
     let Some(PortsRead { ports, unreadable }) = read else { return };
     at.pass.unreadable.extend(unreadable);

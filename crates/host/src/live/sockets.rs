@@ -141,8 +141,8 @@ fn look_at(watch: &mut SocketWatch, space: usize, unreadable: &mut Vec<Unreadabl
     let mut is_whole = true;
     let mut info_bytes = usize::MAX;
     for family in [AddressFamily::INET, AddressFamily::INET6] {
-        let (sums, what) = (&mut watch.sums, (family, request::WITH_DATA, watch.ports.as_slice()));
-        let ended = watch.spaces[space].dump(what, &mut |socket| {
+        let sums = &mut watch.sums;
+        let ended = watch.spaces[space].dump(family, request::WITH_DATA, &watch.ports, &mut |socket| {
             if socket.info_bytes > 0 {
                 info_bytes = info_bytes.min(socket.info_bytes);
             }

@@ -26,7 +26,7 @@ pub(super) struct DriveTemperatures {
 
 /// Of those drives that were told.
 pub(super) fn look(state: &mut DriveTemperatures, drives: &[String], at: &mut Reader<'_>) {
-    let found = state.aside.turn(at.root, (at.now_ms, LEAST_MS), temperatures);
+    let found = state.aside.turn(at.root, at.now_ms, LEAST_MS, temperatures);
     for (drive, celsius) in found.into_iter().flatten().filter(|(drive, _)| drives.contains(drive)) {
         at.tell(ReadMeasure::DriveTemperature, &drive, celsius);
     }

@@ -65,7 +65,7 @@ pub(super) fn look(state: &mut BusiestThreads, engines: &[EngineHere], at: &mut 
         return;
     }
     let (engines, now_ms) = (engines.to_vec(), at.now_ms);
-    if let Some(round) = state.aside.turn(at.root, (now_ms, LEAST_MS), move |root| round(root, &engines, now_ms)) {
+    if let Some(round) = state.aside.turn(at.root, now_ms, LEAST_MS, move |root| round(root, &engines, now_ms)) {
         take(state, round, at);
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         let mut state = BusiestThreads::default();
         values(&root, 0, |at| look(&mut state, &engines(), at));
         let again =
-            (0..).step_by(100).find(|now_ms| state.aside.turn(&root, (*now_ms, 1), |_| Round::default()).is_some());
+            (0..).step_by(100).find(|now_ms| state.aside.turn(&root, *now_ms, 1, |_| Round::default()).is_some());
         assert!(again.is_some_and(|ms| ms >= LEAST_MS), "{again:?}");
     }
 }

@@ -138,12 +138,12 @@ fn once(indices: &[u32]) -> io::Result<StackedElsewhere> {
             numbered.extend(number);
             looked_into(&file, &own).or_else(|error| query_interfaces(number.ok_or(error)?, &own))
         });
-        on_top.add(seen, (Some(space.inode), &space.reported), indices);
+        on_top.add(seen, Some(space.inode), &space.reported, indices);
     }
     // Those that are found by nothing but the number that this namespace gives them.
     for number in netlink::numbers_of_spaces()?.into_iter().filter(|number| !numbered.contains(number)) {
         let reported = format!("network namespace {number} of ip netns list-id");
-        on_top.add(query_interfaces(number, &own), (None, &reported), indices);
+        on_top.add(query_interfaces(number, &own), None, &reported, indices);
     }
     Ok(on_top)
 }
@@ -156,7 +156,7 @@ fn opened(space: &FoundNetns) -> io::Result<File> {
 }
 
 impl StackedElsewhere {
-    fn add(&mut self, seen: io::Result<Seen>, (inode, reported): (Option<u64>, &str), indices: &[u32]) {
+    fn add(&mut self, seen: io::Result<Seen>, inode: Option<u64>, reported: &str, indices: &[u32]) {
         let Ok((links, number)) = seen else {
             self.unseen.push(reported.to_owned());
             return;

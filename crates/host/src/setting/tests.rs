@@ -66,7 +66,7 @@ fn a_capture_is_read_changed_and_put_back_byte_for_byte() {
         let target = SettingTarget { root: &root, knob: &knob, place: &place, net: None, devices: &devices };
         let (now, became) = write(&target, new).unwrap();
         assert!(same(&locator, &now, new), "{locator}: {now:?}");
-        let back = restore_value(&target, &prior, (&coupled, &became)).unwrap();
+        let back = restore_value(&target, &prior, &coupled, &became).unwrap();
         assert_eq!(back, prior, "{locator}");
     }
     for (path, text) in files {

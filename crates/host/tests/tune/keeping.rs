@@ -88,7 +88,7 @@ fn what_is_forbidden_has_a_journal_that_says_so_and_what_was_begun_is_given() {
     let terms =
         |id: &str| ApplyTerms { id: id.to_owned(), root: None, within: Duration::ZERO, owner: None, wave: None };
     let is_x = |id: &str| id.ends_with("-x");
-    let forbidden = |id: &str| forbid(&machine.apply_context(), &terms(id), ("p", None), &is_x).unwrap();
+    let forbidden = |id: &str| forbid(&machine.apply_context(), &terms(id), "p", None, &is_x).unwrap();
     assert_eq!(forbidden("1-x"), None);
     let found = forbidden("2-x").unwrap();
     assert_eq!(found.begin.id, "1-x", "once is enough");
@@ -96,8 +96,7 @@ fn what_is_forbidden_has_a_journal_that_says_so_and_what_was_begun_is_given() {
     assert_eq!(machine.state.ids().unwrap(), ["1-x"]);
     machine.apply(&machine.changes(), "3-y", &mut |_| ()).unwrap();
     let is_y = |id: &str| id.ends_with("-y");
-    let found =
-        forbid(&machine.apply_context(), &terms("4-y"), ("p", Some("the check failed")), &is_y).unwrap().unwrap();
+    let found = forbid(&machine.apply_context(), &terms("4-y"), "p", Some("the check failed"), &is_y).unwrap().unwrap();
     assert!(found.begin.id == "3-y" && found.is_pending(), "{found:?}");
     machine.let_time_pass("3-y");
     watch(&machine.apply_context(), "3-y", &mut |_| ()).unwrap();
@@ -127,7 +126,7 @@ fn a_journal_says_when_changes_were_made_and_put_off_in_which_wave_and_why_they_
     // What was never begun says why too.
     let terms = ApplyTerms { id: "2".to_owned(), root: None, within: Duration::ZERO, owner: None, wave: None };
     assert_eq!(
-        forbid(&machine.apply_context(), &terms, ("p", Some("n2: no answer")), &|id: &str| id == "2").unwrap(),
+        forbid(&machine.apply_context(), &terms, "p", Some("n2: no answer"), &|id: &str| id == "2").unwrap(),
         None
     );
     let found = machine.state.read("2").unwrap();

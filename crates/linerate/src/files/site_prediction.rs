@@ -49,7 +49,7 @@ fn growth_plan(growth: &Growth, site: &Site, plans: &mut Plans) -> Option<Growth
     let load = model_inputs::over_clients(growth, site)?;
     let point = |growth_point: &GrowthPoint| {
         let lowest = work_plan(plans, site, load(growth_point.clients))?.ceilings.first()?;
-        Some(PlannedClients::alongside(growth_point, (lowest.resource, lowest.limit_bytes_per_s)))
+        Some(PlannedClients::alongside(growth_point, lowest.resource, lowest.limit_bytes_per_s))
     };
     let points: Option<Vec<PlannedClients>> = growth.verdict.points.iter().map(point).collect();
     Some(GrowthPlan { site: site.name.clone(), points: points? })
@@ -73,5 +73,5 @@ fn curve(series: &Series, site: &Site, plans: &mut Plans) -> Option<PredictedCur
     let WorkPlan { ceilings, curve, .. } = work_plan(plans, site, model_inputs::of_series(series, site)?)?;
     let (lowest, curve) = (ceilings.first()?, curve.as_ref()?);
     let points = curve.points.iter().map(|point| [point.in_flight as f64, point.bytes_per_s]).collect();
-    Some(PredictedCurve::alongside(series, &site.name, (lowest.resource, lowest.limit_bytes_per_s), points))
+    Some(PredictedCurve::alongside(series, &site.name, lowest.resource, lowest.limit_bytes_per_s, points))
 }

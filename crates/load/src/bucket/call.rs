@@ -183,15 +183,14 @@ impl Bucket<'_> {
 
     fn call_within(&mut self, call: &BucketCall<'_>, deadline: &Deadline) -> Result<Answer, BucketError> {
         let request = self.request(call);
-        let to_head = call.method == "HEAD";
         let mut answered = Err(io::ErrorKind::NotConnected.into());
         if let Some(stream) = self.stream.take() {
-            answered = self.exchange(stream, deadline, &request, (call.body, to_head));
+            answered = self.exchange(stream, deadline, &request, call);
         }
         // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
         if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
             let stream = self.open(deadline.clone())?;
-            answered = self.exchange(stream, deadline, &request, (call.body, to_head));
+            answered = self.exchange(stream, deadline, &request, call);
         }
         let requested = format!("{} at {}", call.what, self.authority());
         answered
@@ -205,13 +204,13 @@ impl Bucket<'_> {
         mut stream: Stream,
         deadline: &Deadline,
         request: &[u8],
-        (body, to_head): (&[u8], bool),
+        call: &BucketCall<'_>,
     ) -> io::Result<Answer> {
         *stream.deadline() = deadline.clone();
         stream.write_all(request)?;
-        stream.write_all(body)?;
+        stream.write_all(call.body)?;
         stream.flush()?;
-        let answer = read_answer(&mut stream, to_head)?;
+        let answer = read_answer(&mut stream, call.method == "HEAD")?;
         self.stream = answer.keep_alive.then_some(stream);
         Ok(answer)
     }

@@ -105,7 +105,7 @@ fn sent(payload: Payload, span: BodySpan, bodies: &Bodies, seed: &str, steps: &[
     let (mut out, mut made, mut step) = (Vec::new(), vec![0; made_bytes], 0);
     while (out.len() as u64) < layout.wire_bytes() {
         let mut pieces = [Piece::Made { start: 0, end: 0 }; STREAM_PIECES_MAX];
-        let count = stream.gather((layout, span, out.len() as u64), bodies, &mut pieces, &mut made);
+        let count = stream.gather(layout, span, out.len() as u64, bodies, &mut pieces, &mut made);
         assert!(count > 0, "something is left to send");
         let mut room = steps[step % steps.len()];
         step += 1;
@@ -166,7 +166,7 @@ fn body_bytes_are_counted_without_their_frames() {
             while wire < layout.wire_bytes() {
                 assert_eq!(layout.body_bytes(wire), data, "{payload:?} {length} at {wire}");
                 let mut pieces = [Piece::Made { start: 0, end: 0 }; 1];
-                assert_eq!(stream.gather((layout, span, wire), &bodies, &mut pieces, &mut made), 1);
+                assert_eq!(stream.gather(layout, span, wire, &bodies, &mut pieces, &mut made), 1);
                 let at_frame = layout.frame_at(layout.frame_before(wire)) == wire;
                 let bytes = match pieces[0] {
                     Piece::Pool { length, .. } => length,

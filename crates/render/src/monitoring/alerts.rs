@@ -78,8 +78,10 @@ pub(super) fn rule(deployment: &Deployment<'_>, monitoring: &Monitoring, kinds: 
     let name = format!("linerate-{}", crate::object_names::dns_label(&deployment.site.name, 40));
     object(
         monitoring,
-        ("monitoring.coreos.com/v1", "PrometheusRule"),
-        [&name, &monitoring.namespace],
+        "monitoring.coreos.com/v1",
+        "PrometheusRule",
+        &name,
+        &monitoring.namespace,
         map([set("groups", groups)]),
     )
 }

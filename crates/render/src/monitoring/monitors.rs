@@ -47,8 +47,8 @@ pub(super) fn monitors(deployment: &Deployment<'_>, monitoring: &Monitoring, kin
 }
 
 fn engine(deployment: &Deployment<'_>, monitoring: &Monitoring, kinds: &[WatchedKind<'_>]) -> Tree {
-    let of_pod = OF_POD.into_iter().map(|row| endpoint(deployment, row, kinds, false));
-    let of_cluster = OF_CLUSTER.into_iter().map(|row| endpoint(deployment, row, kinds, true));
+    let of_pod = OF_POD.into_iter().map(|(path, interval)| endpoint(deployment, path, interval, kinds, false));
+    let of_cluster = OF_CLUSTER.into_iter().map(|(path, interval)| endpoint(deployment, path, interval, kinds, true));
     let labels = map([set("app.kubernetes.io/name", deployment.name), set(EACH_POD.0, EACH_POD.1)]);
     let spec = map([
         set("selector", map([set("matchLabels", labels)]))
@@ -63,11 +63,16 @@ fn engine(deployment: &Deployment<'_>, monitoring: &Monitoring, kinds: &[Watched
     ]);
     // Beside the Secrets that it refers to.
     let namespace = deployment.kubernetes.namespace.as_str();
-    object(monitoring, (GROUP, "ServiceMonitor"), [deployment.name, namespace], spec)
+    object(monitoring, GROUP, "ServiceMonitor", deployment.name, namespace, spec)
 }
 
-fn endpoint(deployment: &Deployment<'_>, row: (&str, &str), kinds: &[WatchedKind<'_>], is_of_cluster: bool) -> Tree {
-    let (path, interval) = row;
+fn endpoint(
+    deployment: &Deployment<'_>,
+    path: &str,
+    interval: &str,
+    kinds: &[WatchedKind<'_>],
+    is_of_cluster: bool,
+) -> Tree {
     let token = map([set("name", metrics_secret_name(deployment.name)), set("key", TOKEN_KEY)]);
     let mut all = vec![
         set("port", "s3"),
@@ -127,7 +132,7 @@ fn pods(
         set("selector", map([set("matchLabels", map([set(label.0, label.1)]))])),
         set("podMetricsEndpoints", list([endpoint])),
     ]);
-    object(monitoring, (GROUP, "PodMonitor"), [name, &monitoring.namespace], spec)
+    object(monitoring, GROUP, "PodMonitor", name, &monitoring.namespace, spec)
 }
 
 /// Interfaces of pods and of Cilium: each would be a series of every counter, and none is a link of the plan.

@@ -58,7 +58,7 @@ fn groups(report: &RolloutReport) -> Vec<PageGroup<'_>> {
         let node = PageNode { place, of, spans: spans(of.reported.as_ref(), report.requested_ms) };
         match groups.iter_mut().find(|group| key_of(group.nodes[0].of) == key_of(of)) {
             Some(group) => group.nodes.push(node),
-            None => groups.push(PageGroup { name: group_name((of.role, of.rack.as_deref())), nodes: vec![node] }),
+            None => groups.push(PageGroup { name: group_name(of.role, of.rack.as_deref()), nodes: vec![node] }),
         }
     }
     groups.iter_mut().for_each(|group| group.nodes.sort_by_key(turn));
@@ -73,7 +73,7 @@ fn turn(node: &PageNode<'_>) -> (u32, u64, usize) {
     (wave.unwrap_or(u32::MAX), began_ms.unwrap_or(u64::MAX), node.place)
 }
 
-fn group_name((role, rack): (Option<NodeRole>, Option<&str>)) -> String {
+fn group_name(role: Option<NodeRole>, rack: Option<&str>) -> String {
     let role = role.map_or("nodes", NodeRole::name);
     match rack {
         Some(rack) => format!("{role}, rack {rack}"),

@@ -80,7 +80,7 @@ pub fn net(version: &str, view: Option<&NetView>) -> String {
         of_run(&mut text, view);
         rates(&mut text, view);
         let help = "Visits of a pair without figures.";
-        each(&mut text, view, ("linerate_net_failed_visits", "", help), |pair| Some(f64::from(pair.failed)));
+        each(&mut text, view, "linerate_net_failed_visits", "", help, |pair| Some(f64::from(pair.failed)));
         let own = match view.load.op {
             NetOp::Stream => OF_STREAMS,
             NetOp::Request { .. } | NetOp::Connect => OF_EXCHANGES,
@@ -127,20 +127,22 @@ fn rates(text: &mut String, view: &NetView) {
     ];
     for (end, help, value) in ends {
         let name = format!("linerate_net_{of}{end}_{unit}");
-        each(text, view, (&name, unit, help), |pair| pair.per_s.and_then(value));
+        each(text, view, &name, unit, help, |pair| pair.per_s.and_then(value));
     }
 }
 
 fn of_pairs(text: &mut String, view: &NetView, gauge: &PairGauge) {
     let name = format!("linerate_net_{}_{}", gauge.name, gauge.unit);
-    each(text, view, (&name, gauge.unit, gauge.help), gauge.extract);
+    each(text, view, &name, gauge.unit, gauge.help, gauge.extract);
 }
 
 /// A family with a sample of each pair and number of streams that has the figure.
 fn each(
     text: &mut String,
     view: &NetView,
-    (name, unit, help): (&str, &str, &str),
+    name: &str,
+    unit: &str,
+    help: &str,
     extract: impl Fn(&NetPairFigures) -> Option<f64>,
 ) {
     family(text, name, "gauge", unit, help);
@@ -202,20 +204,22 @@ fn racks(text: &mut String, view: &NetView) {
     }
     let help = "What a rack carries across racks with all of its machines at once.";
     let name = "linerate_net_rack_across_bytes_per_second";
-    of_sides(text, &view.bisection, (name, "bytes_per_second", help), |side| mean(side.across_per_s));
+    of_sides(text, &view.bisection, name, "bytes_per_second", help, |side| mean(side.across_per_s));
     let help = "What its machines reach within the rack.";
     let name = "linerate_net_rack_within_bytes_per_second";
-    of_sides(text, &view.bisection, (name, "bytes_per_second", help), |side| mean(side.within_per_s));
+    of_sides(text, &view.bisection, name, "bytes_per_second", help, |side| mean(side.within_per_s));
     let help = "What a rack carries across racks, by what its machines reach within.";
     let name = "linerate_net_rack_carried_ratio";
-    of_sides(text, &view.bisection, (name, "ratio", help), |side| side.ratio.map(|of| of.ratio.mean));
+    of_sides(text, &view.bisection, name, "ratio", help, |side| side.ratio.map(|of| of.ratio.mean));
 }
 
 /// A family with a sample of each rack, direction and number of streams that has the figure.
 fn of_sides(
     text: &mut String,
     all: &[NetBisection],
-    (name, unit, help): (&str, &str, &str),
+    name: &str,
+    unit: &str,
+    help: &str,
     extract: impl Fn(&NetRackSide) -> Option<f64>,
 ) {
     family(text, name, "gauge", unit, help);

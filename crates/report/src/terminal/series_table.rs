@@ -216,7 +216,7 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
     for (at, (label, (point, visits))) in labels.zip(&rows).enumerate() {
         let is_last = rows[at + 1..].iter().all(|(later, _)| later.concurrency != point.concurrency);
         let marker = if is_last { knee_marker(series, point) } else { String::new() };
-        text.push_str(&row(series, label, (point, *visits), &marker, look));
+        text.push_str(&row(series, label, point, *visits, &marker, look));
         text.push_str(&op_lines(point, series.measure, look));
         if why || most.is_none() || series.summary.best.is_some_and(|best| best.point == point.point) {
             text.push_str(&client_lines(series, point, look));
@@ -237,7 +237,7 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
 }
 
 /// A row with what failed in it, and the knee: behind the figures where there is room, else below them.
-fn row(series: &Series, label: &str, (point, visits): (&Point, usize), marker: &str, look: TextStyle) -> String {
+fn row(series: &Series, label: &str, point: &Point, visits: usize, marker: &str, look: TextStyle) -> String {
     let row = figures(label, point, visits, series.measure);
     let (row, errors) = (row.trim_end(), errors(point));
     let mut text = row.to_owned();

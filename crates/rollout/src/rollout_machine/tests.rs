@@ -114,7 +114,7 @@ fn what_fails_before_a_wave_touches_nothing_and_after_it_takes_back_what_was_tou
 #[test]
 fn an_untouched_node_that_could_not_note_it_is_not_known() {
     let nodes = vec![("a".to_owned(), None)];
-    let mut rollout_machine = RolloutMachine::roll_back(nodes, (vec![vec![0]], false), RolloutTimes::default(), 0);
+    let mut rollout_machine = RolloutMachine::roll_back(nodes, vec![vec![0]], false, RolloutTimes::default(), 0);
     assert_eq!(rollout_machine.acts(0), [RolloutAction::Rollback(0)]);
     rollout_machine.answered(0, NONE, Some("the disk is full".to_owned()), 0);
     assert_eq!((rollout_machine.acts(1_000), rollout_machine.end()), (vec![], None));
@@ -126,7 +126,7 @@ fn an_untouched_node_that_could_not_note_it_is_not_known() {
 
 fn confirming(standings: &[NodeState]) -> RolloutMachine {
     let nodes = standings.iter().enumerate().map(|(number, node_state)| (format!("n{number}"), *node_state)).collect();
-    RolloutMachine::confirm(nodes, (vec![vec![0], vec![1]], false), RolloutTimes::default(), 0)
+    RolloutMachine::confirm(nodes, vec![vec![0], vec![1]], false, RolloutTimes::default(), 0)
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn what_a_node_does_once_another_has_failed_is_taken_back_too() {
 #[test]
 fn nodes_that_are_never_silent_together_are_not_asked_without_end() {
     let nodes = ["a", "b"].map(|name| (name.to_owned(), None)).to_vec();
-    let mut rollout_machine = RolloutMachine::roll_back(nodes, (vec![vec![0, 1]], false), RolloutTimes::default(), 0);
+    let mut rollout_machine = RolloutMachine::roll_back(nodes, vec![vec![0, 1]], false, RolloutTimes::default(), 0);
     // When each is found to be out of reach; the second is slower once, so that they take turns from then on.
     let (mut lost_at_ms, mut requested, mut now_ms) = ([u64::MAX; 2], [0; 2], 0);
     while rollout_machine.end().is_none() {
@@ -230,15 +230,15 @@ fn nodes_that_are_never_silent_together_are_not_asked_without_end() {
 #[test]
 fn groups_that_may_be_interrupted_are_taken_back_one_after_the_other() {
     let nodes = ["a", "b", "c"].map(|name| (name.to_owned(), Some(PENDING_COMPLETE))).to_vec();
-    let groups = (vec![vec![0, 1], vec![2]], true);
-    let mut rollout_machine = RolloutMachine::roll_back(nodes, groups, RolloutTimes::default(), 0);
+    let groups = vec![vec![0, 1], vec![2]];
+    let mut rollout_machine = RolloutMachine::roll_back(nodes, groups, true, RolloutTimes::default(), 0);
     assert_eq!(answer(&mut rollout_machine, NodeState::Restored, 0), [0, 1].map(RolloutAction::Rollback));
     assert_eq!(answer(&mut rollout_machine, NodeState::Restored, 0), [RolloutAction::Rollback(2)]);
     assert_eq!((rollout_machine.acts(0), rollout_machine.end()), (vec![], Some(RolloutEnd::RolledBack)));
     // Those that lapse first are first, in whichever order they were named.
     let nodes = vec![("a".to_owned(), Some(PENDING_COMPLETE)), ("b".to_owned(), Some(LATER)), ("c".to_owned(), None)];
-    let groups = (vec![vec![2], vec![0], vec![1]], true);
-    let mut rollout_machine = RolloutMachine::roll_back(nodes, groups, RolloutTimes::default(), 0);
+    let groups = vec![vec![2], vec![0], vec![1]];
+    let mut rollout_machine = RolloutMachine::roll_back(nodes, groups, true, RolloutTimes::default(), 0);
     for node in [1, 0, 2] {
         assert_eq!(answer(&mut rollout_machine, NodeState::Restored, 0), [RolloutAction::Rollback(node)]);
     }
@@ -320,8 +320,8 @@ fn a_node_that_claims_to_have_a_week_left_holds_no_confirmation_up() {
     let soon = NodeState::Pending { left_ms: 20_000, is_whole: true };
     for (first, is_paced) in [(soon, false), (WEEK, false), (WEEK, true)] {
         let nodes = vec![("a".to_owned(), soon), ("b".to_owned(), first)];
-        let groups = (vec![vec![0], vec![1]], is_paced);
-        let mut rollout_machine = RolloutMachine::confirm(nodes, groups, RolloutTimes::default(), 0);
+        let groups = vec![vec![0], vec![1]];
+        let mut rollout_machine = RolloutMachine::confirm(nodes, groups, is_paced, RolloutTimes::default(), 0);
         assert_eq!(answer(&mut rollout_machine, WEEK, 0).len(), 2);
         let mut now_ms = 0;
         while rollout_machine.failed().is_none() {

@@ -6,7 +6,7 @@ use linerate_rollout::rollout_machine::{RolloutEnd, RolloutMachine, RolloutTimes
 use linerate_worlds::SeededRng;
 
 use super::world::World;
-use super::{Claims, RUNS, SOME, carried_out, groups, left_over, plan, settled};
+use super::{Claims, RUNS, SOME, carried_out, is_paced, left_over, plan, settled};
 
 /// How long a cell measures.
 const CELL_MS: u64 = 8_000;
@@ -52,7 +52,13 @@ fn cell(seed: u64, counts: &mut CellCounts) -> Vec<String> {
             let is_in_place = world.alive().len() == count && world.nodes.iter().all(|node| node.is_new);
             *(if is_in_place { &mut counts.measured } else { &mut counts.displaced }) += 1;
             let nodes = plan.nodes.iter().map(|node| (node.name.clone(), None)).collect();
-            let mut back = RolloutMachine::roll_back(nodes, groups(&plan), RolloutTimes::default(), world.now_ms);
+            let mut back = RolloutMachine::roll_back(
+                nodes,
+                plan.waves.clone(),
+                is_paced(&plan),
+                RolloutTimes::default(),
+                world.now_ms,
+            );
             assert!(carried_out(&mut back, &mut world, u64::MAX, u64::MAX), "seed {seed}: it ends");
             claims = Some(Claims::new(&back));
             broken.extend(left_over(&back));

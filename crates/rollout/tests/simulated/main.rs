@@ -148,11 +148,11 @@ fn confirming(plan: &RolloutPlan, world: &World) -> Option<RolloutMachine> {
     confirmable(plan.name, &requested).ok()?;
     let nodes =
         plan.nodes.iter().zip(&reported).map(|(node, reported)| (node.name.clone(), reported.node_state)).collect();
-    Some(RolloutMachine::confirm(nodes, groups(plan), RolloutTimes::default(), world.now_ms))
+    Some(RolloutMachine::confirm(nodes, plan.waves.clone(), is_paced(plan), RolloutTimes::default(), world.now_ms))
 }
 
-fn groups(plan: &RolloutPlan) -> (Vec<Vec<u32>>, bool) {
-    (plan.waves.clone(), !plan.interrupting.is_empty())
+fn is_paced(plan: &RolloutPlan) -> bool {
+    !plan.interrupting.is_empty()
 }
 
 /// Holds what is reported of each node against what is so, now and once nothing waits any more.
@@ -242,7 +242,8 @@ fn one(seed: u64, faults_per_node: f64, notes_refusals: bool, counts: &mut Count
     counts.mixed += u32::from(news > 0 && news < world.alive().len());
     // Whatever was left is finished by somebody who only asks the nodes.
     let nodes = plan.nodes.iter().map(|node| (node.name.clone(), None)).collect();
-    let mut rollout_machine = RolloutMachine::roll_back(nodes, groups(&plan), RolloutTimes::default(), world.now_ms);
+    let mut rollout_machine =
+        RolloutMachine::roll_back(nodes, plan.waves.clone(), is_paced(&plan), RolloutTimes::default(), world.now_ms);
     assert!(carried_out(&mut rollout_machine, &mut world, u64::MAX, u64::MAX), "seed {seed}: it ends");
     broken.extend(Claims::new(&rollout_machine).broken(&world));
     let is_left = |node: &usize| world.nodes[*node].is_new;

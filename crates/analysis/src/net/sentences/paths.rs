@@ -129,7 +129,7 @@ fn black_holes(view: &NetView, all: &[Probed<'_>]) -> Vec<NetFinding> {
         let names: Vec<&str> = view.nodes.iter().map(|node| node.name.as_str()).collect();
         let between = if names.len() > NAMED { "all machines".to_owned() } else { names.join(", ") };
         let claim = format!("the network between {between} carries packets of {} at most{SILENT}", carried(&hit));
-        found.push(black_hole(view, (all, &hit), claim, Vec::new()));
+        found.push(black_hole(view, all, &hit, claim, Vec::new()));
     }
     for (node, side) in &places.nodes {
         let is_its = |pair: &NetPairFigures| match side {
@@ -145,7 +145,7 @@ fn black_holes(view: &NetView, all: &[Probed<'_>]) -> Vec<NetFinding> {
         };
         let name = view.name(*node);
         let claim = format!("{does} {name} is carried in packets of {} at most{SILENT}", carried(&its));
-        found.push(black_hole(view, (all, &its), claim, vec![*node]));
+        found.push(black_hole(view, all, &its, claim, vec![*node]));
     }
     let left: Vec<Probed<'_>> =
         hit.iter().filter(|(pair, _)| places.pairs.contains(&(pair.from, pair.to))).copied().collect();
@@ -154,7 +154,7 @@ fn black_holes(view: &NetView, all: &[Probed<'_>]) -> Vec<NetFinding> {
         let verb = if left.len() == 1 { "carries" } else { "carry" };
         let claim = format!("{} {verb} packets of {} at most{SILENT}", listed(&names, NAMED), carried(&left));
         let nodes: BTreeSet<u32> = left.iter().flat_map(|(pair, _)| [pair.from, pair.to]).collect();
-        found.push(black_hole(view, (all, &left), claim, nodes.into_iter().collect()));
+        found.push(black_hole(view, all, &left, claim, nodes.into_iter().collect()));
     }
     found
 }
@@ -163,12 +163,7 @@ fn black_holes(view: &NetView, all: &[Probed<'_>]) -> Vec<NetFinding> {
 const SILENT: &str = ", and nobody tells their senders: a black hole";
 
 /// What carries less than both interfaces do, while its sender goes on.
-fn black_hole(
-    view: &NetView,
-    (all, hit): (&[Probed<'_>], &[Probed<'_>]),
-    claim: String,
-    nodes: Vec<u32>,
-) -> NetFinding {
+fn black_hole(view: &NetView, all: &[Probed<'_>], hit: &[Probed<'_>], claim: String, nodes: Vec<u32>) -> NetFinding {
     let evidence = hit.first().map_or_else(String::new, |(pair, path)| {
         let lost = path.lost_bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes never came"));
         let taken = path.taken_bytes.map_or_else(String::new, |bytes| format!(", its kernel goes on to send {bytes}"));

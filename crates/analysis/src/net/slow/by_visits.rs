@@ -89,8 +89,8 @@ impl ByVisits {
     }
 
     /// The chance that as many visits of one are as slow as they are, over so many comparisons, where its mean is at a
-    /// `distance` from the middle of the others' means; 1 where most of its visits are not slow by half of that.
-    pub(super) fn chance(&self, which: usize, (others, distance): (f64, f64), family: usize) -> f64 {
+    /// `distance` from the middle of the means of `others`; 1 where most of its visits are not slow by half of that.
+    pub(super) fn chance(&self, which: usize, others: f64, distance: f64, family: usize) -> f64 {
         let Some(OwnVisits { last, slow: own, count }) = self.own[which] else { return 1.0 };
         if last - others > HALF * distance {
             return 1.0;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn chance(counts: &[(usize, usize)], comparisons: usize) -> f64 {
-        ByVisits::new(&pairs(counts), of_pair).chance(0, (0.0, SLOW), comparisons)
+        ByVisits::new(&pairs(counts), of_pair).chance(0, 0.0, SLOW, comparisons)
     }
 
     #[test]
@@ -142,26 +142,26 @@ mod tests {
         let mut some = pairs(&[(3, 1), (0, 55)]);
         some[5] = vec![0.6 * SLOW; 3];
         some[6][0] = 0.6 * SLOW;
-        assert_eq!(ByVisits::new(&some, of_pair).chance(0, (0.0, SLOW), 72), 0.0);
+        assert_eq!(ByVisits::new(&some, of_pair).chance(0, 0.0, SLOW, 72), 0.0);
         some[6][0] = 0.8 * SLOW;
-        assert!(ByVisits::new(&some, of_pair).chance(0, (0.0, SLOW), 72) > 0.0);
+        assert!(ByVisits::new(&some, of_pair).chance(0, 0.0, SLOW, 72) > 0.0);
     }
 
     #[test]
     fn one_whose_most_visits_are_not_slow_is_not_slow() {
         assert_eq!(chance(&[(2, 1), (0, 55)], 72), 1.0, "two of three");
-        assert_eq!(ByVisits::new(&[Vec::new()], of_pair).chance(0, (0.0, SLOW), 1), 1.0, "no visits");
+        assert_eq!(ByVisits::new(&[Vec::new()], of_pair).chance(0, 0.0, SLOW, 1), 1.0, "no visits");
         let machine = |slow: usize| (0..21).map(|visit| if visit < slow { SLOW } else { 0.0 }).collect::<Vec<f64>>();
         for (slow, is_slow) in [(5, false), (10, false), (11, true), (21, true)] {
             let mut all = vec![machine(0); 8];
             all[0] = machine(slow);
-            let chance = ByVisits::new(&all, of_machine).chance(0, (0.0, SLOW), 16);
+            let chance = ByVisits::new(&all, of_machine).chance(0, 0.0, SLOW, 16);
             assert_eq!(chance < 0.01, is_slow, "{slow} of 21: {chance}");
         }
         // Three of twelve are very slow, and the rest hardly are.
         let mut few = vec![vec![0.001; 12]; 55];
         few[0] = [vec![SLOW; 3], vec![-0.06; 8], vec![0.03]].concat();
-        assert_eq!(ByVisits::new(&few, of_machine).chance(0, (0.0, 0.3 * SLOW), 72), 1.0);
+        assert_eq!(ByVisits::new(&few, of_machine).chance(0, 0.0, 0.3 * SLOW, 72), 1.0);
         assert_eq!([1, 2, 3, 7, 8, 16].map(of_pair), [1, 2, 3, 7, 7, 14]);
         assert_eq!([4, 7, 8].map(of_visit), [3, 6, 6]);
         assert_eq!([1, 2, 3, 4, 7, 21].map(of_machine), [1, 2, 2, 3, 4, 11]);

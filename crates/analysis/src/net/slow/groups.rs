@@ -19,7 +19,7 @@ pub(super) fn slow_ones(values: &[f64], bar: &OutlierThreshold) -> Vec<Outlier> 
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let odd_among = |slow: usize| -> Option<Vec<Outlier>> {
         let (slowest, rest) = order.split_at(slow);
-        let held = |&place: &usize| against(|i| values[rest[i]], rest.len(), (place, values[place]), bar);
+        let held = |&place: &usize| against(|i| values[rest[i]], rest.len(), place, values[place], bar);
         slowest.iter().rev().map(held).collect()
     };
     let found = (1..=(values.len() / SLOW_MOST).max(1)).rev().find_map(odd_among);

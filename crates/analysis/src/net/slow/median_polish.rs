@@ -111,7 +111,7 @@ pub(super) fn polished(nodes: usize, cells: &[NetCell]) -> MedianPolish {
             break;
         }
     }
-    let residuals = residuals(cells, &left, (&by_sender, &sends), (&by_receiver, &receives));
+    let residuals = residuals(cells, &left, &by_sender, &sends, &by_receiver, &receives);
     MedianPolish { middle, sends, receives, residuals, by_sender, by_receiver, left }
 }
 
@@ -142,8 +142,10 @@ fn swept(by: &[Vec<usize>], effects: &mut [Option<f64>], left: &mut [f64], middl
 fn residuals(
     cells: &[NetCell],
     left: &[f64],
-    (by_sender, sends): (&[Vec<usize>], &[Option<f64>]),
-    (by_receiver, receives): (&[Vec<usize>], &[Option<f64>]),
+    by_sender: &[Vec<usize>],
+    sends: &[Option<f64>],
+    by_receiver: &[Vec<usize>],
+    receives: &[Option<f64>],
 ) -> Vec<f64> {
     let mut residuals = left.to_vec();
     let mut apart = |by: &[Vec<usize>], effects: &[Option<f64>]| {

@@ -13,11 +13,12 @@ const REQUEST: NetOp = NetOp::Request { request_bytes: 1, answer_bytes: 1 };
 
 /// Four machines whose visits have this op, with what it counts in place of bytes.
 fn viewed(op: NetOp, requested_bytes_per_s: Option<f64>, change: impl Fn(&NetVisit, &NetPair) -> NetPair) -> NetView {
-    viewed_with((op, NetOffloads::default()), requested_bytes_per_s, change)
+    viewed_with(op, NetOffloads::default(), requested_bytes_per_s, change)
 }
 
 fn viewed_with(
-    (op, offloads): (NetOp, NetOffloads),
+    op: NetOp,
+    offloads: NetOffloads,
     requested_bytes_per_s: Option<f64>,
     change: impl Fn(&NetVisit, &NetPair) -> NetPair,
 ) -> NetView {
@@ -182,7 +183,7 @@ fn datagrams_at_once_are_told_by_the_mean_of_calls_and_kernels_that_refused_by_n
             ..pair.clone()
         }
     };
-    let view = viewed_with((op, NetOffloads { gso: NetGso::On, ..NetOffloads::default() }), Some(1e6), pair_with);
+    let view = viewed_with(op, NetOffloads { gso: NetGso::On, ..NetOffloads::default() }, Some(1e6), pair_with);
     for pair in view.compared() {
         let offload_figures = pair.offloads.unwrap();
         assert_eq!(
@@ -205,7 +206,7 @@ fn datagrams_at_once_are_told_by_the_mean_of_calls_and_kernels_that_refused_by_n
 fn what_was_sent_without_a_copy_and_copied_is_a_finding_from_half_of_it_on() {
     let uncopied = NetOffloads { zerocopy: true, ..NetOffloads::default() };
     let viewed_zerocopy = |copied, unkept| {
-        viewed_with((NetOp::Stream, uncopied), None, |_, pair| NetPair {
+        viewed_with(NetOp::Stream, uncopied, None, |_, pair| NetPair {
             zerocopy: Some(NetZeroCopy { sends: 120, unkept, noted: 100 - unkept, copied, refused: None }),
             ..pair.clone()
         })

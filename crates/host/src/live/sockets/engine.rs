@@ -153,7 +153,7 @@ fn ports_of(
     let mut listening: BTreeMap<u32, u16> = BTreeMap::new();
     if let Some(diagnosis) = diagnosis {
         for family in [AddressFamily::INET, AddressFamily::INET6] {
-            let _ = diagnosis.dump((family, LISTENING, &[]), &mut |socket| {
+            let _ = diagnosis.dump(family, LISTENING, &[], &mut |socket| {
                 listening.insert(socket.inode, socket.local.1);
             });
         }

@@ -43,7 +43,9 @@ impl SockDiag {
     /// What the kernel answers instead.
     pub(super) fn dump(
         &mut self,
-        (family, states, ports): (AddressFamily, u32, &[PortRange]),
+        family: AddressFamily,
+        states: u32,
+        ports: &[PortRange],
         tell: &mut dyn FnMut(&TcpSocket),
     ) -> io::Result<DumpEnd> {
         self.sequence = self.sequence.wrapping_add(1);

@@ -239,8 +239,7 @@ fn roll_back(
     let root = folder.map(Path::to_owned);
     let terms = ApplyTerms { id, root, within: Duration::ZERO, owner: None, wave: None };
     let is_its = |id: &str| RolloutName::of_application(id) == Some(rollout);
-    let begun =
-        retry_while_locked(|| apply::forbid(&apply_context(machine, &state), &terms, ("rollout", why), &is_its))?;
+    let begun = retry_while_locked(|| apply::forbid(&apply_context(machine, &state), &terms, "rollout", why, &is_its))?;
     let Some(begun) = begun.filter(|begun| !begun.is_closed()) else {
         return node_status(machine, Some(rollout), false);
     };

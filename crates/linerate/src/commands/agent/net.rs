@@ -131,7 +131,7 @@ impl AgentNet {
         let Some(token) = FlowToken::from_hex(&order.token) else { return failed("the token is not one") };
         let (event_sender, accepted) = channel();
         let address = self.served.and_then(|served| served.address);
-        let listener = match FlowListener::begin(address, order.port, (order.own, token.clone()), event_sender) {
+        let listener = match FlowListener::begin(address, order.port, order.own, token.clone(), event_sender) {
             Ok(listener) => listener,
             Err(error) => return failed(&format!("failed to listen at port {}: {error}", order.port)),
         };

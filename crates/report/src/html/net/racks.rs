@@ -17,7 +17,7 @@ pub(super) fn section(view: &NetView) -> String {
 }
 
 fn one(view: &NetView, place: usize, of: &NetBisection) -> String {
-    let rows: String = of.racks.iter().enumerate().map(|(number, rack)| row(view, (place, number), rack)).collect();
+    let rows: String = of.racks.iter().enumerate().map(|(number, rack)| row(view, place, number, rack)).collect();
     let heads = [
         "rack",
         "machines",
@@ -35,7 +35,7 @@ fn one(view: &NetView, place: usize, of: &NetBisection) -> String {
     let streams = plural(of.streams.into(), "stream");
     let said = named(&format!("With {streams}"), &of.said);
     let racks = if rows.is_empty() { rows } else { table(&format!("Racks, {streams}"), &heads, &rows) };
-    let split = |(number, split): (usize, &NetSplitFigures)| split_row(view, (place, number), of, split);
+    let split = |(number, split): (usize, &NetSplitFigures)| split_row(view, place, number, of, split);
     let splits: String = of.splits.iter().enumerate().take(SPLITS_SHOWN).map(split).collect();
     let heads = ["one half", "pairs", "there", "95 %", "back", "95 %"];
     let splits = if splits.is_empty() { splits } else { table("Halves of the racks", &heads, &splits) };
@@ -49,7 +49,7 @@ fn one(view: &NetView, place: usize, of: &NetBisection) -> String {
     said + &racks + &splits + &sampled
 }
 
-fn row(view: &NetView, (place, number): (usize, usize), rack: &NetRackFigures) -> String {
+fn row(view: &NetView, place: usize, number: usize, rack: &NetRackFigures) -> String {
     let at = |field: &str| format!("bisection.{place}.racks.{number}.{field}");
     let row = HtmlRow::default().name(&rack.name).figure(&at("machines"), rack.machines, &rack.machines.to_string());
     let row = side(row, view, &at("sends"), &rack.sends);
@@ -67,7 +67,7 @@ fn side(row: HtmlRow, view: &NetView, at: &str, of: &NetRackSide) -> HtmlRow {
     known(row, &format!("{at}.ratio.ratio.high"), ratio.and_then(|of| of.high), shown)
 }
 
-fn split_row(view: &NetView, (place, number): (usize, usize), of: &NetBisection, split: &NetSplitFigures) -> String {
+fn split_row(view: &NetView, place: usize, number: usize, of: &NetBisection, split: &NetSplitFigures) -> String {
     let at = |field: &str| format!("bisection.{place}.splits.{number}.{field}");
     let first = split.first.iter().filter_map(|rack| of.racks.get(*rack as usize)).map(|rack| rack.name.as_str());
     let around = |of: Option<NetInterval>| of.map_or_else(|| ABSENT.to_owned(), plus_minus);

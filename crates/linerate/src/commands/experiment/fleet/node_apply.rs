@@ -151,7 +151,7 @@ fn roll_back(
 ) -> Result<(), Failure> {
     let names: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
     let orders = |act: RolloutAction| act_order(act, rollout, false);
-    let course = RolloutMachine::roll_back(members, (groups, is_paced), RolloutTimes::default(), since_boot_ms());
+    let course = RolloutMachine::roll_back(members, groups, is_paced, RolloutTimes::default(), since_boot_ms());
     let done = execute_rollout(fleet, course, &names, &orders, None)?;
     require_rolled_back(&done.nodes, rollout)
 }

@@ -255,11 +255,11 @@ pub(in crate::commands::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> 
     })?;
     let is_of_it = |place: &usize| found.node_state(*place).is_some();
     let places: Vec<usize> = found.places(name).into_iter().filter(is_of_it).collect();
-    let groups = found.groups(&places, &nodes, None)?;
+    let (groups, is_paced) = found.groups(&places, &nodes, None)?;
     let node_state =
         |place: &usize| (nodes[*place].name.clone(), found.node_state(*place).unwrap_or(NodeState::Untouched));
     let members: Vec<(String, NodeState)> = places.iter().map(node_state).collect();
-    let course = RolloutMachine::confirm(members, groups, RolloutTimes::default(), since_boot_ms());
+    let course = RolloutMachine::confirm(members, groups, is_paced, RolloutTimes::default(), since_boot_ms());
     let orders = |act: RolloutAction| act_order(act, name, false);
     let done = execute(course, &places, &orders, None, &mut lines, &interrupt, &print_error)?;
     drop(lines);
@@ -297,10 +297,10 @@ pub(in crate::commands::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -
             linerate_record::shell::path(fleet)
         )));
     }
-    let groups = found.groups(&places, &nodes, site.as_ref())?;
+    let (groups, is_paced) = found.groups(&places, &nodes, site.as_ref())?;
     let members: Vec<(String, Option<NodeState>)> =
         places.iter().map(|place| (nodes[*place].name.clone(), found.node_state(*place))).collect();
-    let course = RolloutMachine::roll_back(members, groups, RolloutTimes::default(), since_boot_ms());
+    let course = RolloutMachine::roll_back(members, groups, is_paced, RolloutTimes::default(), since_boot_ms());
     let orders = |act: RolloutAction| act_order(act, name, flags.force);
     let done = execute(course, &places, &orders, None, &mut lines, &interrupt, &print_error)?;
     drop(lines);
