@@ -50,7 +50,7 @@ use resolved_locator::resolve;
 pub(crate) use space_identity::identity_as_meant;
 pub use space_identity::{is_unmoved, space_identity};
 pub use sysfs::require_device_name;
-use value_text::{LONGEST_VALUE_BYTES, SettingReading, invalid};
+use value_text::{LONGEST_VALUE_BYTES, SettingReading};
 
 /// Whether a setting can be changed while the machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::file::folder_is_there;
 use super::namespace::InNamespace;
 use super::other_netns::StackedElsewhere;
 use super::resolved_locator::{self, ResolvedLocator};
-use super::value_text::{LONGEST_VALUE_BYTES, number};
+use super::value_text::{self, LONGEST_VALUE_BYTES};
 use super::{coupled, ethtool, netlink, other_netns, stacked_interfaces};
 
 /// The least MTU of each family, below which an interface has it no more: its addresses, routes and settings go
@@ -118,7 +118,8 @@ pub(super) fn elsewhere_before(
     new: &str,
 ) -> io::Result<Option<StackedElsewhere>> {
     let ResolvedLocator::Mtu(device) = resolved else { return Ok(None) };
-    let (prior, new) = (number(&resolved_locator::read(in_namespace, resolved)?.0)?, number(new)?);
+    let (prior, new) =
+        (value_text::number(&resolved_locator::read(in_namespace, resolved)?.0)?, value_text::number(new)?);
     let on_top = all_on_top(in_namespace, device);
     let why = other_netns::refusal(&on_top, prior, new, true);
     why.map_or(Ok(Some(on_top)), |why| Err(io::Error::other(why)))
