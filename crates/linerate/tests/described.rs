@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use linerate_record::load::{Levels, Lookup, Server};
+use linerate_record::load::{HostAddress, Levels, Lookup, Server};
 use linerate_record::run::Manifest;
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -43,8 +43,7 @@ fn what_a_folder_says_of_its_load_is_that_load_again() {
     let names: Vec<String> = load.work.iter().map(|work| work.workload.to_string()).collect();
     assert_eq!((names.join("; ").as_str(), &load.levels), ("get; mixed get=75,put=25", &Levels::Given(vec![1, 2])));
     assert_eq!((load.endpoint.prefix.as_str(), load.endpoint.lookup), ("a/", Lookup::Path));
-    let hosts = Server::Hosts { authorities: vec![target.address.clone()], every_address: false };
-    assert_eq!(load.endpoint.server, hosts);
+    assert_eq!(load.endpoint.server, Server::named(vec![target.address.clone()], false));
 
     let output = described_run(&second, &serde_json::to_vec(&load).unwrap(), &[]);
     assert!(output.status.success(), "{}", shown(&output));
@@ -54,6 +53,25 @@ fn what_a_folder_says_of_its_load_is_that_load_again() {
     for file in files_below(out.path()) {
         let bytes = fs::read(out.path().join(&file)).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains(SECRET_KEY), "{file}");
+    }
+}
+
+/// As cells of an experiment have them: whoever moves a name while it runs moves no cell.
+#[test]
+fn names_of_which_a_description_says_where_they_are_are_not_looked_up() {
+    let (drive, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let target = Served::embedded(drive.path());
+    let first = out.path().join("first");
+    let output = bench(&first, &format!("--op put --host {} {SHORT}", target.address));
+    assert!(output.status.success(), "{}", shown(&output));
+    let mut load = manifest(&first).load.unwrap();
+    let name = "s3.invalid:9000".to_owned();
+    let found = HostAddress { authority: name.clone(), address: target.address.parse().unwrap() };
+    for (addresses, is_reached) in [(vec![found], true), (Vec::new(), false)] {
+        load.endpoint.server = Server::Hosts { authorities: vec![name.clone()], every_address: false, addresses };
+        let folder = out.path().join(is_reached.to_string());
+        let output = described_run(&folder, &serde_json::to_vec(&load).unwrap(), &[]);
+        assert_eq!(output.status.success(), is_reached, "{}", shown(&output));
     }
 }
 

@@ -14,6 +14,7 @@ pub mod time;
 pub mod workload;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,9 @@ pub enum Server {
         authorities: Vec<String>,
         /// Whether every address of a name is a host of its own.
         every_address: bool,
+        /// Where they are, where the names were looked up already: then they are not looked up again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        addresses: Vec<HostAddress>,
     },
     /// A target of linerate's own, started for the run.
     Own {
@@ -107,6 +111,36 @@ pub enum Server {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         drive: Option<PathBuf>,
     },
+}
+
+impl Server {
+    /// Hosts by their names, which are to be looked up.
+    #[must_use]
+    pub fn named(authorities: Vec<String>, every_address: bool) -> Server {
+        Server::Hosts { authorities, every_address, addresses: Vec::new() }
+    }
+
+    /// Whether both are the same hosts by name, wherever these were found.
+    #[must_use]
+    pub fn is_named_alike(&self, other: &Server) -> bool {
+        match (self, other) {
+            (
+                Server::Hosts { authorities, every_address, .. },
+                Server::Hosts { authorities: others, every_address: others_every, .. },
+            ) => (authorities, every_address) == (others, others_every),
+            _ => self == other,
+        }
+    }
+}
+
+/// Where a host was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostAddress {
+    /// `name:port`, as it was named.
+    pub authority: String,
+    /// `address:port`.
+    pub address: SocketAddr,
 }
 
 /// Which certificates are believed.

@@ -249,7 +249,7 @@ mod tests {
         let work = |op: &&str| WorkloadSizes { workload: op.parse().unwrap(), sizes: sizes.clone() };
         Load {
             endpoint: Endpoint {
-                server: Server::Hosts { authorities: vec!["a:9000".into(), "b:9000".into()], every_address: false },
+                server: Server::named(vec!["a:9000".into(), "b:9000".into()], false),
                 tls: None,
                 anonymous: false,
                 region: String::new(),

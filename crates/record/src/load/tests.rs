@@ -12,7 +12,7 @@ fn any_choice<T: Choice + fmt::Debug>() -> impl Strategy<Value = T> {
 fn endpoints() -> impl Strategy<Value = Endpoint> {
     let server = prop_oneof![
         (prop::collection::vec("[a-z]{1,8}:[1-9][0-9]{0,3}", 1..4), any::<bool>())
-            .prop_map(|(authorities, every_address)| Server::Hosts { authorities, every_address }),
+            .prop_map(|(authorities, every_address)| Server::named(authorities, every_address)),
         (any_choice::<OwnTarget>(), option::of("[a-z/]{1,9}"))
             .prop_map(|(kind, drive)| Server::Own { kind, drive: drive.map(PathBuf::from) }),
     ];

@@ -128,7 +128,7 @@ pub fn run_deeds(experiment: &Experiment) -> String {
 fn load_deed(load: &Load, keys: &KeySource) -> String {
     let Endpoint { server, tls, bucket, prefix, anonymous, source, .. } = &load.endpoint;
     let place = match server {
-        Server::Hosts { authorities, every_address } => {
+        Server::Hosts { authorities, every_address, .. } => {
             format!(
                 "{}{}",
                 authorities.join(", "),

@@ -235,7 +235,7 @@ fn set_target(endpoint: &mut Endpoint, target: &TargetChoice, named: Option<&Nam
     endpoint.tls = is_tls.then(trust);
     endpoint.server = if named.is_some() || is_unknown {
         let authorities = named.map_or_else(Vec::new, |named| named.authorities.clone());
-        Server::Hosts { authorities, every_address: target.resolve_host }
+        Server::named(authorities, target.resolve_host)
     } else {
         Server::Own { kind: target.target.unwrap_or(OwnTarget::Embedded), drive: target.drive.clone() }
     };

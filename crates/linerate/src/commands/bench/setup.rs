@@ -198,12 +198,15 @@ fn resolve_target(
     clients: Option<&ClientSelection>,
 ) -> Result<ResolvedTarget, Failure> {
     let endpoint = &load.endpoint;
-    let (authorities, every_address) = match &endpoint.server {
-        Server::Hosts { authorities, every_address } => (authorities, *every_address),
+    let hosts = match &endpoint.server {
+        Server::Hosts { authorities, every_address, addresses } if addresses.is_empty() => {
+            endpoint::resolve_hosts(authorities, *every_address, Duration::from_nanos(load.stops.timeout_ns))?
+        }
+        Server::Hosts { addresses, .. } => {
+            addresses.iter().map(|found| Host { authority: found.authority.clone(), address: found.address }).collect()
+        }
         Server::Own { kind, drive } => return start_own_target(*kind, drive.as_deref(), endpoint.tls.as_ref()),
     };
-    let within = Duration::from_nanos(load.stops.timeout_ns);
-    let hosts = endpoint::resolve_hosts(authorities, every_address, within)?;
     let numbers = clients.map_or(1, |clients| clients.counts.len());
     let words = in_words(load, numbers, preparation::prepared_data(load, numbers));
     match clients {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use linerate_load::hosts::{self, Host};
 use linerate_load::sigv4::Credentials;
 use linerate_record::experiment::KeySource;
-use linerate_record::load::{Endpoint, Levels, Load, Lookup, OwnTarget, Server, Write};
+use linerate_record::load::{Endpoint, HostAddress, Levels, Load, Lookup, OwnTarget, Server, Write};
 
 use crate::credentials::keys::Keys;
 use crate::credentials::keys::alias;
@@ -62,7 +62,7 @@ impl ArmTargets {
     pub(super) fn writing_arm(&self, load: &Load) -> Option<usize> {
         let nowhere = |objects: ObjectSet| ObjectSet { hosts: Vec::new(), ..objects };
         let wrote = |aim: &ArmTarget| {
-            aim.load.endpoint.server == load.endpoint.server
+            aim.load.endpoint.server.is_named_alike(&load.endpoint.server)
                 && nowhere(aim.objects.clone()) == object_set(load, Vec::new())
         };
         self.per_arm.iter().position(wrote)
@@ -122,6 +122,7 @@ pub(super) fn resolve_targets(
                 aim.is_here = consent::are_local(&hosts);
                 aim.hosts = hosts.iter().map(|host| host.address).collect();
                 aim.authorities = hosts.iter().map(|host| host.authority.clone()).collect();
+                pin_hosts(&mut aim.load.endpoint.server, &hosts);
                 aim.authorities.join(", ")
             }
             None if !is_shared_target(&aim.load.endpoint) => "a target of bench's own".to_owned(),
@@ -130,7 +131,7 @@ pub(super) fn resolve_targets(
                 (aim.hosts, aim.authorities) = (vec![process.address], vec![process.address.to_string()]);
                 aim.credentials = Some(keys.clone());
                 let endpoint = &mut aim.load.endpoint;
-                endpoint.server = Server::Hosts { authorities: aim.authorities.clone(), every_address: false };
+                endpoint.server = Server::named(aim.authorities.clone(), false);
                 (endpoint.anonymous, endpoint.pid) = (false, Some(process.pid()));
                 "embedded target".to_owned()
             }
@@ -198,7 +199,8 @@ struct Consent {
 
 /// The hosts that bench would load, with consent to that.
 fn hosts_with_consent(load: &Load, yes_load: bool, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
-    let Server::Hosts { authorities, every_address } = &load.endpoint.server else { return Ok(None) };
+    // Looked up here whatever a folder says of it.
+    let Server::Hosts { authorities, every_address, .. } = &load.endpoint.server else { return Ok(None) };
     let is_new = |name: &&String| consent.hosts.iter().all(|host| host.authority != **name);
     let unknown = authorities.iter().filter(|name| hosts::needs_look_up(name)).filter(is_new);
     let unknown: Vec<String> = unknown.filter(|_| consent.host_source == HostSource::Folder).cloned().collect();
@@ -213,6 +215,14 @@ fn hosts_with_consent(load: &Load, yes_load: bool, consent: &mut Consent) -> Res
     }
     consent.hosts.extend(found.iter().cloned());
     Ok(Some(found))
+}
+
+/// Puts down where hosts were found: a name that leads elsewhere later does not lead cells there.
+fn pin_hosts(server: &mut Server, hosts: &[Host]) {
+    if let Server::Hosts { addresses, .. } = server {
+        let found = |host: &Host| HostAddress { authority: host.authority.clone(), address: host.address };
+        *addresses = hosts.iter().map(found).collect();
+    }
 }
 
 /// The embedded target, started when it is first asked for.

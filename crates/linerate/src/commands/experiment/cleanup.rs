@@ -165,7 +165,7 @@ mod tests {
 
     fn at(authority: &'static str) -> impl Fn(&mut Endpoint) {
         move |endpoint| {
-            endpoint.server = Server::Hosts { authorities: vec![authority.to_owned()], every_address: false };
+            endpoint.server = Server::named(vec![authority.to_owned()], false);
         }
     }
 

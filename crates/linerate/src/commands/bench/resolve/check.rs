@@ -1,5 +1,6 @@
 //! What is wrong with a load as a whole, whoever described it: reported at once, before anything is reached or made.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use linerate_analysis::thresholds;
@@ -8,7 +9,7 @@ use linerate_load::multipart::{PART_BYTES_MIN, PARTS_MAX, Parts};
 use linerate_load::naming::{check_bucket, check_old_bucket, check_prefix, check_region, reserved};
 use linerate_record::load::sizes::PUT_BYTES_MAX;
 use linerate_record::load::stops::CANARY_PER_S;
-use linerate_record::load::{Levels, Load, OwnTarget, Payload, Server, Unique, Write};
+use linerate_record::load::{HostAddress, Levels, Load, OwnTarget, Payload, Server, Unique, Write};
 use linerate_record::run::Op;
 use linerate_record::units::{Bytes, Rate, bytes_iec};
 use linerate_wire::sys::process_cpu_ns;
@@ -196,7 +197,15 @@ pub(super) fn check_work(load: &Load) -> Vec<Failure> {
 pub(super) fn check_description(load: &Load) -> Vec<String> {
     let mut wrong: Vec<String> = load.levels.mistake().into_iter().collect();
     wrong.extend(check_region(&load.endpoint.region).err().map(|error| error.to_string()));
-    if let Server::Hosts { authorities, .. } = &load.endpoint.server {
+    if let Server::Hosts { authorities, addresses, .. } = &load.endpoint.server {
+        let is_found = |name: &String| addresses.iter().any(|found| found.authority == *name);
+        let is_named = |found: &HostAddress| {
+            let is_elsewhere = found.authority.parse().is_ok_and(|named: SocketAddr| named != found.address);
+            authorities.contains(&found.authority) && !is_elsewhere
+        };
+        if !addresses.is_empty() && !(authorities.iter().all(is_found) && addresses.iter().all(is_named)) {
+            wrong.push("invalid addresses: write one at least of each host, and none of others".to_owned());
+        }
         let parsed = hosts::parse(&authorities.join(","), load.endpoint.tls.is_some(), limited_read::read_text);
         match parsed {
             Ok(named) if named.authorities == *authorities => {}

@@ -112,7 +112,7 @@ fn a_description_is_held_against_the_rules_of_flags() {
     let region = |value: &mut serde_json::Value| value["endpoint"]["region"] = "us-east-1".into();
     assert_eq!(reported(&region), Ok(()));
     type Change = fn(&mut serde_json::Value);
-    let cases: [(Change, &str); 7] = [
+    let cases: [(Change, &str); 9] = [
         (|v| v["endpoint"]["bucket"] = "A_B".into(), "\"A_B\""),
         (|v| v["endpoint"]["bucket"] = 7.into(), "invalid description"),
         (|v| v["levels"] = serde_json::json!({ "given": [0] }), "invalid levels"),
@@ -125,6 +125,20 @@ fn a_description_is_held_against_the_rules_of_flags() {
             "keys before the host",
         ),
         (|v| v["op"] = "get".into(), "unknown field `op`"),
+        (
+            |v| {
+                v["endpoint"]["server"] = serde_json::json!({ "hosts": { "authorities": ["a:1", "b:1"], "every_address":
+            false, "addresses": [{ "authority": "a:1", "address": "127.0.0.1:1" }] } })
+            },
+            "invalid addresses",
+        ),
+        (
+            |v| {
+                v["endpoint"]["server"] = serde_json::json!({ "hosts": { "authorities": ["127.0.0.1:1"],
+            "every_address": false, "addresses": [{ "authority": "127.0.0.1:1", "address": "192.0.2.1:1" }] } })
+            },
+            "invalid addresses",
+        ),
         (|v| v["stops"]["timeout_ns"] = 0.into(), "--timeout"),
     ];
     for (change, part) in cases {

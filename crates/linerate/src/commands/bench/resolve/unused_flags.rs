@@ -188,7 +188,7 @@ fn prepares_nothing_to_list(load: &Load) -> bool {
 
 const fn has_one_host(load: &Load) -> bool {
     match &load.endpoint.server {
-        Server::Hosts { authorities, every_address } => authorities.len() == 1 && !*every_address,
+        Server::Hosts { authorities, every_address, .. } => authorities.len() == 1 && !*every_address,
         Server::Own { .. } => true,
     }
 }
