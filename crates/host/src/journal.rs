@@ -324,8 +324,15 @@ impl Journal {
 /// All of a journal: what is behind the end of what is read would not be restored.
 fn whole(file: &File, path: &Path) -> Result<Vec<u8>, TuneError> {
     let mut bytes = Vec::new();
-    if !file.metadata().map_err(|source| TuneError::State { path: path.to_owned(), source })?.is_file() {
+    let metadata = file.metadata().map_err(|source| TuneError::State { path: path.to_owned(), source })?;
+    if !metadata.is_file() {
         return Err(TuneError::Journal { path: path.to_owned(), why: "it is not a regular file".to_owned() });
+    }
+    // It decides what is written to settings.
+    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+        let why = "another user owns it or can write to it: remove it, or chown it to yourself and chmod 600 it if you \
+                   know what it says";
+        return Err(TuneError::Journal { path: path.to_owned(), why: why.to_owned() });
     }
     let read = file.take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|source| TuneError::State { path: path.to_owned(), source })?;
@@ -373,6 +380,20 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         let refused = state.read("1").unwrap_err().to_string();
         assert!(refused.contains("not a regular file"), "{refused}");
+    }
+
+    #[test]
+    fn a_journal_that_others_can_write_to_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = JournalFolder::open(dir.path().join("tune")).unwrap();
+        Journal::begin(&state, &begin()).unwrap();
+        let path = state.file(&begin().id).unwrap();
+        for (mode, is_believed) in [(0o600, true), (0o644, true), (0o666, false), (0o620, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let read = state.read(&begin().id).map(drop).map_err(|error| error.to_string());
+            assert_eq!(read.is_ok(), is_believed, "{mode:o}: {read:?}");
+            assert_eq!(Journal::resume(&state, &begin().id).is_ok(), is_believed, "{mode:o}");
+        }
     }
 
     #[test]

@@ -3,12 +3,12 @@
 mod recorded;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
 use linerate_record::ranges::{RangeError, expanded};
-use linerate_record::units::duration_ns;
+use linerate_wire::name_lookup;
 
 pub use recorded::{Recorded, labels, recorded, resolve_recorded};
 
@@ -228,20 +228,9 @@ pub fn needs_look_up(authority: &str) -> bool {
 /// How long an address may take to answer before the next one of its name is tried, where `--timeout` gives more.
 const TRY_FOR: Duration = Duration::from_secs(1);
 
-/// The addresses of a `host:port`. The system's own look-up takes as long as its name servers do, so it runs on a
-/// thread that is left alone where it takes too long.
+/// The addresses of a `host:port`.
 fn looked_up(authority: &str, within: Duration) -> io::Result<Vec<SocketAddr>> {
-    if let Ok(address) = authority.parse() {
-        return Ok(vec![address]);
-    }
-    let (tell, reported) = std::sync::mpsc::channel();
-    let name = authority.to_owned();
-    // Nobody may listen any more.
-    std::thread::spawn(move || drop(tell.send(name.to_socket_addrs().map(Iterator::collect))));
-    reported.recv_timeout(within).unwrap_or_else(|_| {
-        let why = format!("no name server answered: timed out after {}", duration_ns(within.as_nanos() as f64));
-        Err(io::Error::new(io::ErrorKind::TimedOut, why))
-    })
+    authority.parse().map_or_else(|_| name_lookup::addresses(authority.to_owned(), within), |address| Ok(vec![address]))
 }
 
 /// Whether an address takes a connection within a time.

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use linerate_record::sanitize;
 use linerate_wire::deadline::{CancelToken, Deadline, DeadlineSocket, WaitEnd};
+use linerate_wire::name_lookup;
 use linerate_wire::response::{self, BodyFraming, Chunks, HEAD_BYTES_MAX, Head};
 use linerate_wire::tls::{Stream, TlsClient, Trust, words};
 use linerate_wire::transport::dial_blocking;
@@ -101,8 +102,8 @@ impl PrometheusServer {
     pub fn new(requested: PrometheusRequest) -> Result<PrometheusServer, PrometheusError> {
         let PrometheusAddress { host, port, is_tls, .. } = &requested.address;
         let no_name = |why: String| PrometheusError::Name { host: host.clone(), why };
-        let sockets: Vec<SocketAddr> =
-            (host.as_str(), *port).to_socket_addrs().map_err(|error| no_name(error.to_string()))?.collect();
+        let found = name_lookup::addresses((host.clone(), *port), requested.timeout);
+        let sockets = found.map_err(|error| no_name(error.to_string()))?;
         if sockets.is_empty() {
             return Err(no_name("it has no address".to_owned()));
         }

@@ -11,6 +11,7 @@ pub mod deadline;
 pub mod identity;
 pub mod intervals;
 pub mod latency;
+pub mod name_lookup;
 pub mod open_loop;
 pub mod rate_limit;
 pub mod response;

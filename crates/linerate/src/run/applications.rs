@@ -32,11 +32,23 @@ pub(crate) fn state() -> Result<JournalFolder, Failure> {
 
 /// A name for an application of changes, which no other of this machine has: microsecond and process (in containers,
 /// every process may have the same number), and from the second of a process on how many it made before. Later ones
-/// sort after earlier ones of the same process.
-pub(crate) fn new_id() -> String {
+/// sort after earlier ones of these journals, though the machine's clock was put back between them.
+pub(crate) fn new_id(state: &JournalFolder) -> String {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ").to_string();
-    id(&now, std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
+    let last = state.ids().ok().and_then(|ids| ids.last().cloned());
+    let after = last.and_then(|last| stamp_after(&last)).unwrap_or_default();
+    id(&now.max(after), std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The microsecond after the one that a name begins with: of the same digits, and no time of a clock where they carry
+/// beyond 59 s.
+fn stamp_after(id: &str) -> Option<String> {
+    let (day, rest) = id.split_once('T')?;
+    let (time, _) = rest.split_once('Z')?;
+    let is_stamp = day.len() == 8 && time.len() == 12 && [day, time].concat().bytes().all(|byte| byte.is_ascii_digit());
+    let next = time.parse::<u64>().ok()? + 1;
+    is_stamp.then(|| format!("{day}T{next:012}Z"))
 }
 
 fn id(now: &str, pid: u32, made_before: u32) -> String {
@@ -148,6 +160,22 @@ mod tests {
         assert!(id("20260102T030405Z", 7, u32::MAX) < id("20260102T030406Z", 7, 1));
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
         assert!(made.iter().all(|id| id.chars().all(is_allowed)), "{made:?}");
-        assert_ne!(new_id(), new_id());
+        let folder = tempfile::tempdir().unwrap();
+        let state = JournalFolder::open(folder.path().join("tune")).unwrap();
+        assert_ne!(new_id(&state), new_id(&state));
+    }
+
+    #[test]
+    fn a_name_sorts_after_those_of_a_clock_that_was_put_back_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = JournalFolder::open(folder.path().join("tune")).unwrap();
+        for ahead in ["29990102T030405123456Z-7", "29990102T030459999999Z-7-rollout", "29990103T235959999999Z-8"] {
+            std::fs::write(state.path().join(format!("{ahead}.journal")), "").unwrap();
+            let next = new_id(&state);
+            assert!(next.as_str() > ahead, "{next} after {ahead}");
+            std::fs::write(state.path().join(format!("{next}.journal")), "").unwrap();
+            assert!(new_id(&state) > next);
+        }
+        assert_eq!(stamp_after("1"), None);
     }
 }

@@ -123,8 +123,8 @@ fn require_no_other_journal(state: &JournalFolder, rollout: RolloutName, own: &s
     }
 }
 
-fn apply_terms(order: &ApplyOrder, folder: Option<&Path>) -> ApplyTerms {
-    let id = order.rollout.application(&applications::new_id());
+fn apply_terms(order: &ApplyOrder, state: &JournalFolder, folder: Option<&Path>) -> ApplyTerms {
+    let id = order.rollout.application(&applications::new_id(state));
     let within = Duration::from_millis(order.within_ms);
     ApplyTerms { id, root: folder.map(Path::to_owned), within, owner: None, wave: order.wave }
 }
@@ -132,7 +132,8 @@ fn apply_terms(order: &ApplyOrder, folder: Option<&Path>) -> ApplyTerms {
 /// Refuses what making the changes of an order would refuse, before any node is changed. Nothing is written.
 fn check_apply(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<NodeStatus, Failure> {
     require_same_machine(machine, folder, order)?;
-    let (state, terms) = (applications::state()?, apply_terms(order, folder));
+    let state = applications::state()?;
+    let terms = apply_terms(order, &state, folder);
     require_no_other_journal(&state, order.rollout, &terms.id).map_err(refusal)?;
     // What is being taken back may be so in a moment.
     let is_transient = |error: &TuneError| matches!(error, TuneError::Busy | TuneError::Lapsing(_));
@@ -150,7 +151,7 @@ fn nothing_left_to_change() -> Failure {
 fn apply_order(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<NodeStatus, Failure> {
     require_same_machine(machine, folder, order)?;
     let (state, rollout) = (applications::state()?, order.rollout);
-    let terms = apply_terms(order, folder);
+    let terms = apply_terms(order, &state, folder);
     let id = &terms.id;
     // Under the lock, so that none is begun behind one that was forbidden or made.
     let mut arm = |begin: &Begin| -> Result<Vec<Watcher>, String> {
@@ -235,7 +236,7 @@ fn roll_back(
     why: Option<&str>,
 ) -> Result<NodeStatus, Failure> {
     let state = applications::state()?;
-    let id = rollout.application(&applications::new_id());
+    let id = rollout.application(&applications::new_id(&state));
     let root = folder.map(Path::to_owned);
     let terms = ApplyTerms { id, root, within: Duration::ZERO, owner: None, wave: None };
     let is_its = |id: &str| RolloutName::of_application(id) == Some(rollout);

@@ -111,7 +111,7 @@ fn apply_changes(environment: &ArmEnvironment, changes: &[Change], most: Duratio
     let Some(state) = environment.state.as_ref().filter(|_| !changes.is_empty()) else { return Ok(None) };
     let failed = |source| Failure::File { what: "read", path: PathBuf::from("/proc/self/stat"), source };
     let owner = Some(owner::this_process().map_err(failed)?);
-    let terms = ApplyTerms { id: applications::new_id(), root: None, within: most, owner, wave: None };
+    let terms = ApplyTerms { id: applications::new_id(state), root: None, within: most, owner, wave: None };
     let mut arm = |begin: &Begin| applications::start_watch(state, begin, changes).map(|watcher| vec![watcher]);
     let on = applications::apply_context(&environment.root, state);
     let until = Instant::now() + LOCK_TIMEOUT;

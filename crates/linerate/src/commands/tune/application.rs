@@ -40,7 +40,8 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     let again = "error: interrupted again: settings may be changed; linerate tune status lists them, and linerate tune \
                  rollback restores them";
     let interrupt = flags.foreground.then(|| interrupt::watch_signals(again.to_owned())).transpose()?;
-    let terms = ApplyTerms { id: applications::new_id(), root: folder, within: flags.confirm, owner: None, wave: None };
+    let id = applications::new_id(&state);
+    let terms = ApplyTerms { id, root: folder, within: flags.confirm, owner: None, wave: None };
     let mut arm = |begin: &Begin| -> Result<Vec<Watcher>, String> {
         let alongside = applications::start_watch(&state, begin, &set.changes)?;
         let own = if flags.foreground { watch::this_process().ok() } else { None };
