@@ -39,14 +39,18 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         points: vec![point.point],
         claim: format!("{failed} ({label}, {})", load_in_words(point)),
         evidence: format!("{}{meanwhile}", failure_kind::counts(&point.errors)),
-        remedy: if wrong {
-            DISTRUST.into()
-        } else {
-            "read the target's log at that time; failed requests cost the target work that is not part of any figure \
-             here"
-                .into()
-        },
+        remedy: if wrong { DISTRUST.into() } else { remedy(&point.errors).into() },
     })
+}
+
+/// Where to look for what most requests failed by.
+fn remedy(errors: &BTreeMap<String, u64>) -> &'static str {
+    let of_tls: u64 = errors.iter().filter(|(kind, _)| kind.starts_with("tls: ")).map(|(_, count)| count).sum();
+    if 2 * of_tls > errors.values().sum() {
+        return "check the certificate of the target, its dates and its chain, and the clock of this machine: openssl \
+                s_client -connect HOST:PORT shows what the target sends";
+    }
+    "read the target's log at that time; failed requests cost the target work that is not part of any figure here"
 }
 
 /// Requests of a point that failed in its warm-up, or behind its measured time, are in none of its figures, and no less
@@ -138,6 +142,15 @@ mod tests {
             );
         }
         assert!(!kinds(&build(&records(&[1, 2], |_| 50)).unwrap()).contains(&FindingKind::RequestErrors));
+    }
+
+    #[test]
+    fn failures_of_certificates_are_told_with_where_to_look() {
+        let errors = |of_tls: u64, others: u64| {
+            BTreeMap::from([("tls: certificate expired".to_owned(), of_tls), ("http 503".to_owned(), others)])
+        };
+        assert!(remedy(&errors(3, 2)).contains("openssl"));
+        assert!(remedy(&errors(2, 2)).contains("the target's log"));
     }
 
     #[test]
