@@ -9,6 +9,7 @@ use linerate_analysis::findings::left_behind;
 use linerate_load::hosts;
 use linerate_record::experiment::{ArmSetup, KeySource};
 use linerate_record::load::Load;
+use linerate_record::run::Manifest;
 use linerate_record::sanitize::clause;
 
 use super::arm_targets::{ArmTarget, ArmTargets};
@@ -27,13 +28,7 @@ const SIGNAL_EXIT_CODES_FROM: i32 = 128;
 
 /// Clears what was written to be read, by this process or by one that was killed.
 pub(super) fn clear_prepared_objects(experiment_context: &ExperimentContext, means: &[ArmSetup], progress: &Progress) {
-    let entries = std::fs::read_dir(&experiment_context.folder).into_iter().flatten().flatten();
-    let is_objects = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.starts_with("objects") && path.join("run.json").exists()
-    };
-    for folder in entries.map(|entry| entry.path()).filter(is_objects) {
-        let manifest = run_folder::read_manifest(&folder);
+    for (folder, manifest) in object_folders(&experiment_context.folder) {
         let arm = manifest.as_ref().ok().and_then(|manifest| {
             arm_that_wrote(&experiment_context.targets, manifest.load.as_ref(), &manifest.target.hosts)
         });
@@ -61,6 +56,21 @@ pub(super) fn clear_prepared_objects(experiment_context: &ExperimentContext, mea
             ));
         }
     }
+}
+
+/// The folders of objects that were written to be read. The one whose run made the bucket comes last: it is removed
+/// when nothing is in it any more.
+fn object_folders(experiment: &Path) -> Vec<(PathBuf, Result<Manifest, Failure>)> {
+    let entries = std::fs::read_dir(experiment).into_iter().flatten().flatten();
+    let is_objects = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("objects") && path.join("run.json").exists()
+    };
+    let folders = entries.map(|entry| entry.path()).filter(is_objects);
+    let mut all: Vec<_> = folders.map(|folder| (folder.clone(), run_folder::read_manifest(&folder))).collect();
+    let made_bucket = |manifest: &Result<Manifest, Failure>| manifest.as_ref().is_ok_and(|of| of.target.bucket_made);
+    all.sort_by_key(|(folder, manifest)| (made_bucket(manifest), folder.clone()));
+    all
 }
 
 /// The arm whose load wrote objects at these hosts or, where a version wrote them that did not describe its load, one
@@ -193,6 +203,24 @@ mod tests {
             !went_with_embedded_target(&targets, Some(2), &here)
                 && !went_with_embedded_target(&targets, None, &["127.0.0.3:9".to_owned()])
         );
+    }
+
+    #[test]
+    fn the_folder_whose_run_made_the_bucket_is_cleared_last() {
+        let experiment = tempfile::tempdir().unwrap();
+        let recorded = include_str!("../../../tests/recorded/bench-schema-3-mixed/run.json");
+        let mut manifest: serde_json::Value = serde_json::from_str(recorded).unwrap();
+        for (name, bucket_made) in [("objects", true), ("objects-2", false), ("objects-3", false)] {
+            let folder = experiment.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            manifest["target"]["bucket_made"] = bucket_made.into();
+            std::fs::write(folder.join("run.json"), manifest.to_string()).unwrap();
+        }
+        let names = object_folders(experiment.path()).into_iter().map(|(folder, manifest)| {
+            assert!(manifest.is_ok(), "{manifest:?}");
+            folder.file_name().unwrap().to_string_lossy().into_owned()
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["objects-2", "objects-3", "objects"]);
     }
 
     #[test]
