@@ -203,7 +203,8 @@ pub(super) fn check_description(load: &Load) -> Vec<String> {
             let is_elsewhere = found.authority.parse().is_ok_and(|named: SocketAddr| named != found.address);
             authorities.contains(&found.authority) && !is_elsewhere
         };
-        if !addresses.is_empty() && !(authorities.iter().all(is_found) && addresses.iter().all(is_named)) {
+        let are_all = authorities.iter().all(is_found) && addresses.iter().all(is_named);
+        if !addresses.is_empty() && !are_all {
             wrong.push("invalid addresses: write one at least of each host, and none of others".to_owned());
         }
         let parsed = hosts::parse(&authorities.join(","), load.endpoint.tls.is_some(), limited_read::read_text);
