@@ -13,8 +13,8 @@ pub mod stops;
 pub mod time;
 pub mod workload;
 
+use core::net::SocketAddr;
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
