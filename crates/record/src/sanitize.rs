@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::lines::listed;
+use crate::op::Op;
 
 /// Text of several lines in which nothing drives a terminal, turns the order of signs around or stands there unseen:
 /// each such character as `\u001b`, which a JSON string reads as itself again. Line feeds and tabs stay.
@@ -167,11 +168,10 @@ fn without_user(word: &str) -> Cow<'_, str> {
 /// Whether this is an operation and a size, which stand before the `@` of a load: `get:4MiB`.
 #[must_use]
 pub fn is_load(text: &str) -> bool {
-    let ops = ["get", "put", "multipart", "stat", "head", "list", "delete", "mixed"];
     let Some((op, size)) = text.split_once(':') else { return false };
     let unit = size.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let is_size = unit.len() < size.len() && unit.len() <= 3 && unit.bytes().all(|b| b.is_ascii_alphabetic());
-    is_size && ops.iter().any(|known| op.eq_ignore_ascii_case(known))
+    is_size && (op.parse::<Op>().is_ok() || op.eq_ignore_ascii_case("mixed"))
 }
 
 /// A word without the values of `name=value` whose name is a key's.

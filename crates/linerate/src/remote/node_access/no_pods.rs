@@ -8,7 +8,7 @@ use super::node_stream::NodeStream;
 
 /// None.
 #[derive(Default)]
-pub(super) struct NoClusters;
+pub(super) struct NoClusters {}
 
 impl NoClusters {
     #[expect(clippy::unused_self, reason = "a build with Kubernetes has clusters to look for")]
