@@ -175,7 +175,7 @@ fn every_way_to_end_is_told() {
             "stop reason every arm is decided or dropped early; 14 of at most 24 blocks count, 2 are excluded; ",
         ),
         (ExperimentStopReason::Blocks, "stop reason all 24 blocks are spent; "),
-        (ExperimentStopReason::Time, "stop reason another block would not have ended within 60 min 00 s; "),
+        (ExperimentStopReason::Time, "stop reason another block would not have ended within 1 h 00 min; "),
         (ExperimentStopReason::Excluded, "stop reason as many blocks are excluded as were to count; "),
         (ExperimentStopReason::NotYet, "stop reason it is still running, or was interrupted; "),
     ] {
@@ -251,7 +251,7 @@ fn the_page_tells_all_that_the_report_holds() {
         "network namespace minio",
         "100 Gb/s",
         "5.00 s at first, 6.00 s at the end",
-        "24 blocks, 60 min 00 s",
+        "24 blocks, 1 h 00 min",
     ] {
         assert!(page.contains(expected), "{expected}");
     }
