@@ -1,5 +1,5 @@
-//! All tests of the workspace, half as many again at once as there are processors. Cargo runs one binary after the
-//! other, and where the last test of one waits, the machine waits with it.
+//! All tests of the workspace, twice as many at once as there are processors. Cargo runs one binary after the other,
+//! and where the last test of one waits, the machine waits with it.
 
 use std::collections::VecDeque;
 use std::env;
@@ -84,8 +84,8 @@ impl Group {
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let is_timed = env::var_os(TIMED).is_some();
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    // A third of the time, most tests wait for a timeout, a lease or an interval.
-    let lanes = if is_timed { 1 } else { processors + processors / 2 };
+    // Half of the time, most tests wait for a timeout, a lease or an interval.
+    let lanes = if is_timed { 1 } else { 2 * processors };
     let mut groups = Vec::new();
     for binary in built()? {
         groups.extend(grouped(binary, arguments, is_timed)?);
