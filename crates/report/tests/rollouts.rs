@@ -92,8 +92,7 @@ fn each_state_is_drawn_named_and_in_the_legend() {
     }
     let instants = section(&page, "instants");
     // An hour ahead of who asked.
-    for part in ["2025-11-24 17:00:01.000", "+1 h 00 min", "± 1.50 ms", "time not recorded", "lapsed: not confirmed"]
-    {
+    for part in ["2025-11-24 17:00:01.000", "+1 h 00 min", "± 1.50 ms", "time not recorded", "lapsed: not confirmed"] {
         assert!(instants.contains(part), "{part}: {instants}");
     }
     let changes = section(&page, "changes");

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use linerate_record::units::duration_ns;
 
-/// The addresses of a name with its port. The system's own look-up takes as long as its name servers do, so it runs on a
-/// thread that is left alone where it takes too long.
+/// The addresses of a name with its port. The system's own look-up takes as long as its name servers do, so it runs on
+/// a thread that is left alone where it takes too long.
 ///
 /// # Errors
 /// Those of the look-up, and `TimedOut`.
