@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use linerate_record::load::{HostAddress, Levels, Lookup, Server};
+use linerate_record::load::{Levels, Lookup, Server};
 use linerate_record::run::Manifest;
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -65,8 +66,9 @@ fn names_of_which_a_description_says_where_they_are_are_not_looked_up() {
     let output = bench(&first, &format!("--op put --host {} {SHORT}", target.address));
     assert!(output.status.success(), "{}", shown(&output));
     let mut load = manifest(&first).load.unwrap();
-    let name = "s3.invalid:9000".to_owned();
-    let found = HostAddress { authority: name.clone(), address: target.address.parse().unwrap() };
+    let address: SocketAddr = target.address.parse().unwrap();
+    let name = format!("s3.invalid:{}", address.port());
+    let found = format!("{name} ({})", address.ip());
     for (addresses, is_reached) in [(vec![found], true), (Vec::new(), false)] {
         load.endpoint.server = Server::Hosts { authorities: vec![name.clone()], every_address: false, addresses };
         let folder = out.path().join(is_reached.to_string());

@@ -26,6 +26,14 @@ pub struct Host {
     pub address: SocketAddr,
 }
 
+impl Host {
+    /// Its name with its address, as [`recorded`] reads it: `name:port (address)`.
+    #[must_use]
+    pub fn with_address(&self) -> String {
+        format!("{} ({})", self.authority, self.address.ip())
+    }
+}
+
 /// Hosts that could not be read or found.
 #[derive(Debug, thiserror::Error)]
 pub enum HostsError {

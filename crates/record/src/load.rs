@@ -13,7 +13,6 @@ pub mod stops;
 pub mod time;
 pub mod workload;
 
-use core::net::SocketAddr;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -100,9 +99,10 @@ pub enum Server {
         authorities: Vec<String>,
         /// Whether every address of a name is a host of its own.
         every_address: bool,
-        /// Where they are, where the names were looked up already: then they are not looked up again.
+        /// The hosts with their addresses, as run folders name them, where they were looked up already: then they are
+        /// not looked up again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        addresses: Vec<HostAddress>,
+        addresses: Vec<String>,
     },
     /// A target of linerate's own, started for the run.
     Own {
@@ -131,16 +131,6 @@ impl Server {
             _ => self == other,
         }
     }
-}
-
-/// Where a host was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostAddress {
-    /// `name:port`, as it was named.
-    pub authority: String,
-    /// `address:port`.
-    pub address: SocketAddr,
 }
 
 /// Which certificates are believed.

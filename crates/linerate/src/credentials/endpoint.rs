@@ -39,6 +39,19 @@ pub(crate) fn named_hosts(target: &TargetChoice) -> Result<Option<(String, Named
     Ok(Some((text, named)))
 }
 
+/// Hosts where somebody found them before or, where nobody did, by their names.
+pub(crate) fn found_hosts(
+    addresses: &[String],
+    authorities: &[String],
+    every_address: bool,
+    within: Duration,
+) -> Result<Vec<Host>, HostsError> {
+    if addresses.is_empty() {
+        return resolve_hosts(authorities, every_address, within);
+    }
+    hosts::resolve_recorded(&hosts::recorded(addresses)?, within)
+}
+
 /// Their addresses, each looked up within a time.
 pub(crate) fn resolve_hosts(
     authorities: &[String],

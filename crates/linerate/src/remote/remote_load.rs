@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use linerate_fleet::load_protocol::{ListedObjects, LoadOrder, OrderUntil, PointOrder, check_load, check_order};
 use linerate_load::bucket::Bucket;
-use linerate_load::hosts::{self, Host};
+use linerate_load::hosts::Host;
 use linerate_load::multipart::Parts;
 use linerate_load::session::{EndCondition, Existing, PointPlan, Session, Source};
 use linerate_load::sigv4::{Credentials, Secret};
@@ -29,11 +29,7 @@ pub(crate) fn session(order: &LoadOrder) -> Result<Session, Failure> {
         return Err(Failure::usage("a target of linerate's own is loaded from its own machine alone"));
     };
     let within = Duration::from_nanos(load.stops.timeout_ns);
-    let hosts = if order.addresses.is_empty() {
-        endpoint::resolve_hosts(authorities, false, within)?
-    } else {
-        hosts::resolve_recorded(&hosts::recorded(&order.addresses)?, within)?
-    };
+    let hosts = endpoint::found_hosts(&order.addresses, authorities, false, within)?;
     let trust =
         endpoint.tls.as_ref().map(|tls| tls_trust::with_pem(tls.insecure, order.ca_pem.as_deref())).transpose()?;
     let keys = order.keys.as_ref().map(|keys| {

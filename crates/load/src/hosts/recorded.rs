@@ -19,7 +19,7 @@ pub struct Recorded {
 pub fn labels(hosts: &[Host]) -> Vec<String> {
     let shared = |host: &Host| hosts.iter().filter(|other| other.authority == host.authority).count() > 1;
     let label = |host: &Host| match shared(host) {
-        true => format!("{} ({})", host.authority, host.address.ip()),
+        true => host.with_address(),
         false => host.authority.clone(),
     };
     hosts.iter().map(label).collect()

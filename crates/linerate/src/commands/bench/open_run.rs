@@ -137,10 +137,9 @@ fn start_clients(
         session_token: keys.session_token.as_ref().map(|token| token.reveal().to_owned()),
     });
     let every_address = matches!(load.endpoint.server, Server::Hosts { every_address: true, .. });
-    let named = |host: &Host| format!("{} ({})", host.authority, host.address.ip());
     let order = LoadOrder {
         load: load.clone(),
-        addresses: session.hosts.iter().filter(|_| every_address).map(named).collect(),
+        addresses: session.hosts.iter().filter(|_| every_address).map(Host::with_address).collect(),
         ca_pem: ca_file.map(|path| tls_trust::read_pem(path, CA_BYTES_MAX)).transpose()?,
         run_prefix: session.run_prefix.clone(),
         seed: session.seed,

@@ -199,11 +199,9 @@ fn resolve_target(
 ) -> Result<ResolvedTarget, Failure> {
     let endpoint = &load.endpoint;
     let hosts = match &endpoint.server {
-        Server::Hosts { authorities, every_address, addresses } if addresses.is_empty() => {
-            endpoint::resolve_hosts(authorities, *every_address, Duration::from_nanos(load.stops.timeout_ns))?
-        }
-        Server::Hosts { addresses, .. } => {
-            addresses.iter().map(|found| Host { authority: found.authority.clone(), address: found.address }).collect()
+        Server::Hosts { authorities, every_address, addresses } => {
+            let within = Duration::from_nanos(load.stops.timeout_ns);
+            endpoint::found_hosts(addresses, authorities, *every_address, within)?
         }
         Server::Own { kind, drive } => return start_own_target(*kind, drive.as_deref(), endpoint.tls.as_ref()),
     };

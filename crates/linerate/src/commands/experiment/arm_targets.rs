@@ -6,7 +6,7 @@ use std::time::Duration;
 use linerate_load::hosts::{self, Host};
 use linerate_load::sigv4::Credentials;
 use linerate_record::experiment::KeySource;
-use linerate_record::load::{Endpoint, HostAddress, Levels, Load, Lookup, OwnTarget, Server, Write};
+use linerate_record::load::{Endpoint, Levels, Load, Lookup, OwnTarget, Server, Write};
 
 use crate::credentials::keys::Keys;
 use crate::credentials::keys::alias;
@@ -220,8 +220,7 @@ fn hosts_with_consent(load: &Load, yes_load: bool, consent: &mut Consent) -> Res
 /// Puts down where hosts were found: a name that leads elsewhere later does not lead cells there.
 fn pin_hosts(server: &mut Server, hosts: &[Host]) {
     if let Server::Hosts { addresses, .. } = server {
-        let found = |host: &Host| HostAddress { authority: host.authority.clone(), address: host.address };
-        *addresses = hosts.iter().map(found).collect();
+        *addresses = hosts.iter().map(Host::with_address).collect();
     }
 }
 

@@ -1,15 +1,14 @@
 //! What is wrong with a load as a whole, whoever described it: reported at once, before anything is reached or made.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use linerate_analysis::thresholds;
-use linerate_load::hosts::{self, NamedHosts};
+use linerate_load::hosts::{self, NamedHosts, Recorded};
 use linerate_load::multipart::{PART_BYTES_MIN, PARTS_MAX, Parts};
 use linerate_load::naming::{check_bucket, check_old_bucket, check_prefix, check_region, reserved};
 use linerate_record::load::sizes::PUT_BYTES_MAX;
 use linerate_record::load::stops::CANARY_PER_S;
-use linerate_record::load::{HostAddress, Levels, Load, OwnTarget, Payload, Server, Unique, Write};
+use linerate_record::load::{Levels, Load, OwnTarget, Payload, Server, Unique, Write};
 use linerate_record::run::Op;
 use linerate_record::units::{Bytes, Rate, bytes_iec};
 use linerate_wire::sys::process_cpu_ns;
@@ -193,19 +192,22 @@ pub(super) fn check_work(load: &Load) -> Vec<Failure> {
         .collect()
 }
 
+/// Whether there is an address of every host, and of no other.
+fn are_of_hosts(addresses: &[String], authorities: &[String]) -> bool {
+    let Ok(found) = hosts::recorded(addresses) else { return false };
+    let is_found = |name: &String| found.iter().any(|host| host.authority == *name);
+    let is_host = |host: &Recorded| host.address.is_some() && authorities.contains(&host.authority);
+    authorities.iter().all(is_found) && found.iter().all(is_host)
+}
+
 /// What no flag can ask for: the parser of flags has refused it already.
 pub(super) fn check_description(load: &Load) -> Vec<String> {
     let mut wrong: Vec<String> = load.levels.mistake().into_iter().collect();
     wrong.extend(check_region(&load.endpoint.region).err().map(|error| error.to_string()));
     if let Server::Hosts { authorities, addresses, .. } = &load.endpoint.server {
-        let is_found = |name: &String| addresses.iter().any(|found| found.authority == *name);
-        let is_named = |found: &HostAddress| {
-            let is_elsewhere = found.authority.parse().is_ok_and(|named: SocketAddr| named != found.address);
-            authorities.contains(&found.authority) && !is_elsewhere
-        };
-        let are_all = authorities.iter().all(is_found) && addresses.iter().all(is_named);
-        if !addresses.is_empty() && !are_all {
-            wrong.push("invalid addresses: write one at least of each host, and none of others".to_owned());
+        if !addresses.is_empty() && !are_of_hosts(addresses, authorities) {
+            let form = "write each host at least once, and no other, as name:port (address)";
+            wrong.push(format!("invalid addresses: {form}"));
         }
         let parsed = hosts::parse(&authorities.join(","), load.endpoint.tls.is_some(), limited_read::read_text);
         match parsed {

@@ -128,14 +128,14 @@ fn a_description_is_held_against_the_rules_of_flags() {
         (
             |v| {
                 v["endpoint"]["server"] = serde_json::json!({ "hosts": { "authorities": ["a:1", "b:1"], "every_address":
-            false, "addresses": [{ "authority": "a:1", "address": "127.0.0.1:1" }] } })
+            false, "addresses": ["a:1 (127.0.0.1)"] } })
             },
             "invalid addresses",
         ),
         (
             |v| {
                 v["endpoint"]["server"] = serde_json::json!({ "hosts": { "authorities": ["127.0.0.1:1"],
-            "every_address": false, "addresses": [{ "authority": "127.0.0.1:1", "address": "192.0.2.1:1" }] } })
+            "every_address": false, "addresses": ["127.0.0.1:1 (192.0.2.1)"] } })
             },
             "invalid addresses",
         ),
