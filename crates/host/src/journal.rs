@@ -69,8 +69,7 @@ impl JournalFolder {
         let folder = folder.into();
         let failed = |source| TuneError::State { path: folder.clone(), source };
         let metadata = folder.symlink_metadata().map_err(failed)?;
-        let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
-        if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
+        if !metadata.is_dir() || !path_trust::is_own_alone(&metadata) {
             return Err(TuneError::Permissions { path: folder });
         }
         match path_trust::weak(&folder).map_err(failed)? {
@@ -329,7 +328,7 @@ fn whole(file: &File, path: &Path) -> Result<Vec<u8>, TuneError> {
         return Err(TuneError::Journal { path: path.to_owned(), why: "it is not a regular file".to_owned() });
     }
     // It decides what is written to settings.
-    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+    if !path_trust::is_own_alone(&metadata) {
         let why = "another user owns it or can write to it: remove it, or chown it to yourself and chmod 600 it if you \
                    know what it says";
         return Err(TuneError::Journal { path: path.to_owned(), why: why.to_owned() });

@@ -5,7 +5,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
 use std::path::{Path, PathBuf};
 
 use linerate_record::journal::Owner;
@@ -13,7 +13,7 @@ use rustix::fs::FlockOperation;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use crate::owner;
-use crate::path_trust::private;
+use crate::path_trust::{self, private};
 use crate::root::Root;
 
 /// The right to change settings, as long as it is held. Two at once are refused.
@@ -103,8 +103,7 @@ impl MachineLock {
         let folder = path.parent().unwrap_or(path);
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let metadata = folder.symlink_metadata()?;
-        let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
-        if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
+        if !metadata.is_dir() || !path_trust::is_own_alone(&metadata) {
             let why = format!("{} must be a folder that only its owner writes to", folder.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }

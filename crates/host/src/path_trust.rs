@@ -67,6 +67,12 @@ impl Owners {
     }
 }
 
+/// Whether this user owns a file or folder, and nobody else can write to it.
+#[must_use]
+pub fn is_own_alone(metadata: &Metadata) -> bool {
+    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
+}
+
 /// Opens no link in place of a file, and waits for nobody at the other end of a pipe.
 pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
 

@@ -17,7 +17,7 @@ use crate::clock::since_boot_ms;
 use crate::error::TuneError;
 use crate::journal::{JournalContent, JournalFolder};
 use crate::lock::MachineLock;
-use crate::path_trust::{NO_FOLLOW, private};
+use crate::path_trust::{self, NO_FOLLOW, private};
 use crate::root::Root;
 
 /// How long after the time to confirm is over a watch may still be at work on settings, or be started again by systemd.
@@ -154,8 +154,7 @@ fn read(file: &Path) -> io::Result<Option<PendingApplication>> {
         opened => opened?,
     };
     let metadata = opened.metadata()?;
-    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
-    if !metadata.is_file() || !is_own || metadata.mode() & 0o022 != 0 {
+    if !metadata.is_file() || !path_trust::is_own_alone(&metadata) {
         return Err(io::Error::new(ErrorKind::PermissionDenied, "it must be a file that only its owner writes to"));
     }
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use linerate_fleet::attachment::{Attach, AttachAnswer, AttachRefusal, AttachVerdict, FirstWord, verdict, word};
 use linerate_fleet::lease::EndReason;
+use linerate_host::path_trust;
 use linerate_wire::sys;
 use rustix::process::geteuid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -237,7 +238,7 @@ pub(super) fn bind_socket(socket: &Path) -> Result<UnixListener, Failure> {
         _ => {}
     }
     let found = fs::symlink_metadata(folder).map_err(failed)?;
-    if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o022 != 0 {
+    if !found.is_dir() || !path_trust::is_own_alone(&found) {
         return Err(failed(io::Error::other("its folder is another user's, or others may write to it")));
     }
     match UnixStream::connect(socket) {
