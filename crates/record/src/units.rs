@@ -183,11 +183,11 @@ pub fn grouped(n: u64) -> String {
 pub fn duration_ns(ns: f64) -> String {
     if ns >= 60e9 {
         let seconds = (ns / 1e9).round() as u64;
-        let minutes = (seconds + 30) / 60;
-        if seconds >= 3600 {
-            return format!("{} h {:02} min", minutes / 60, minutes % 60);
+        if seconds < 3600 {
+            return format!("{} min {:02} s", seconds / 60, seconds % 60);
         }
-        return format!("{} min {:02} s", seconds / 60, seconds % 60);
+        let minutes = (seconds + 30) / 60;
+        return format!("{} h {:02} min", minutes / 60, minutes % 60);
     }
     let (value, unit) = stepped(ns, 1000.0, &["ns", "µs", "ms", "s"]);
     format!("{} {unit}", three_digits(value))

@@ -45,7 +45,8 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
 
 /// Where to look for what most requests failed by.
 fn remedy(errors: &BTreeMap<String, u64>) -> &'static str {
-    let of_tls: u64 = errors.iter().filter(|(kind, _)| kind.starts_with("tls: ")).map(|(_, count)| count).sum();
+    let of_tls: u64 =
+        errors.iter().filter(|(kind, _)| FailureKind::read(kind) == FailureKind::Tls).map(|(_, count)| count).sum();
     if 2 * of_tls > errors.values().sum() {
         return "check the certificate of the target, its dates and its chain, and the clock of this machine: openssl \
                 s_client -connect HOST:PORT shows what the target sends";

@@ -1,8 +1,8 @@
-//! What a setting belonged to and is there no more.
+//! A network namespace or a device of a setting that is not there any more.
 
 use std::io;
 
-/// What a setting was of is not there.
+/// What a setting belonged to is not there any more.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Gone {
     /// With everything in it.

@@ -21,7 +21,7 @@ pub(super) fn switch(value: &str) -> io::Result<bool> {
     }
 }
 
-/// What was asked for cannot be.
+/// An error of a value or a place that was requested and cannot be.
 pub(super) fn invalid(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why.into())
 }
