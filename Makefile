@@ -38,8 +38,10 @@ UNPACKED = $(addprefix $(SERVERS)/,debian logins prometheus)
 FETCHED = servers $(SERVERS)/vmlinuz $(SERVERS)/pod $(UNPACKED)
 # LATER= builds nothing of Kubernetes, for tests that do not need it.
 LATER ?= kubernetes watched
-# Whoever has built it may name the program itself, where cargo is busy with something else.
+# Whoever has built them may name the programs themselves, where cargo is busy with something else. Both are built with
+# the features of the whole workspace, so that neither builds what they share once more.
 SYSTEM ?= $(CARGO) test --workspace --test system --
+CLUSTER ?= $(CARGO) test --workspace --test cluster --
 SYSTEM_PATHS = MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
 	DEFINITIONS=$(SERVERS)/definitions \
 	LOGINS=$(SERVERS)/logins PROMETHEUS=$(SERVERS)/prometheus \
@@ -175,8 +177,7 @@ $(SERVERS)/systemd:
 
 # Root: three emulated machines with that systemd and sshd, changed as one while they are cut off, frozen and reset.
 test-machines: servers $(SERVERS)/vmlinuz $(SERVERS)/systemd
-	KERNEL=$(SERVERS)/vmlinuz SYSTEMD=$(SERVERS)/systemd \
-	$(CARGO) test -p linerate --test system -- --test-threads 1 --nocapture booted_fleet
+	KERNEL=$(SERVERS)/vmlinuz SYSTEMD=$(SERVERS)/systemd $(SYSTEM) --test-threads 1 --nocapture booted_fleet
 
 # CoreDNS, by which pods find each other.
 DNS_SOURCE = crates/linerate/tests/system_parts/dns
@@ -187,7 +188,7 @@ $(SERVERS)/coredns: $(addprefix $(DNS_SOURCE)/,main.go go.mod go.sum)
 test-cluster: kubernetes cilium machine $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/coredns
 	KUBERNETES=$(KUBERNETES) CILIUM=$(CILIUM) MACHINE=$(MACHINE) \
 	MINIO=$(SERVERS)/minio XFS=$(SERVERS)/xfs COREDNS=$(SERVERS)/coredns \
-	$(CARGO) test -p linerate --test cluster -- --test-threads 1 --nocapture $(TESTS)
+	$(CLUSTER) --test-threads 1 --nocapture $(TESTS)
 
 # Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp, and of links against iperf3: half an
 # hour.
@@ -246,7 +247,7 @@ SHAPES = $(CURDIR)/runs/shapes-$(shell date -u +%F)
 shapes: servers
 	mkdir -p $(SHAPES)
 	MINIO=$(SERVERS)/minio LINERATE_NO_SKIP=1 LINERATE_SHAPES=$(SHAPES_VISITS) LINERATE_SHAPES_OUT=$(SHAPES) \
-	$(CARGO) test --workspace --test system -- --test-threads 1 cluster_
+	$(SYSTEM) --test-threads 1 cluster_
 
 # Root: what a watch costs a node with 10,000 connections, LIVE_COST_VISITS times, into runs/live-cost-DATE.
 LIVE_COST_VISITS ?= 3
@@ -255,8 +256,7 @@ live-cost:
 	mkdir -p $(LIVE_COST)
 	for visit in $$(seq $(LIVE_COST_VISITS)); do \
 	    LINERATE_NO_SKIP=1 LINERATE_LIVE_COST_OUT=$(LIVE_COST)/visit-$$visit.json \
-	    $(CARGO) test $(LIVE_COST_FLAGS) -p linerate --test system -- \
-	        --exact live_at_ten_thousand_sockets_costs_little || exit 1; \
+	    $(SYSTEM) --exact live_at_ten_thousand_sockets_costs_little || exit 1; \
 	done
 
 # Root: tune --fleet on namespaced machines, disturbed at ROLLOUT_MOMENTS random moments, into runs/rollouts-DATE: 25
@@ -270,15 +270,14 @@ rollouts:
 	LINERATE_NO_SKIP=1 LINERATE_ROLLOUT_OUT=$(ROLLOUTS) LINERATE_ROLLOUT_SEED=$(ROLLOUT_SEED) \
 	LINERATE_ROLLOUT_MOMENTS=$(ROLLOUT_MOMENTS) LINERATE_ROLLOUT_NODES=$(ROLLOUT_NODES) \
 	LINERATE_ROLLOUT_FLEETS=$(ROLLOUT_FLEETS) \
-	$(CARGO) test $(ROLLOUT_FLAGS) -p linerate --test system -- \
-	    --exact tune_fleet_at_random_moments_is_in_no_state_that_no_report_tells
+	$(SYSTEM) --exact tune_fleet_at_random_moments_is_in_no_state_that_no_report_tells
 
 # A thousand sites with a planted cause, and as many times three of six hundred with one that linerate does not know, of
 # which CI draws a quarter: into runs/sites-DATE, minutes.
 SITES = $(CURDIR)/runs/sites-$(shell date -u +%F)
 sites:
 	mkdir -p $(SITES)
-	LINERATE_ALL_SITES=1 $(CARGO) test --release -p linerate-model --test all -- --nocapture planted:: unmodelled:: \
+	LINERATE_ALL_SITES=1 $(CARGO) test --workspace --test all -- --nocapture planted:: unmodelled:: \
 	    > $(SITES)/told.txt
 
 test-series:
@@ -304,7 +303,7 @@ dist: $(ZIG)/cargo-zigbuild
 
 # Root: measures with the binary for this machine, alone in an empty root.
 test-dist: dist
-	LINERATE_DIST=1 $(CARGO) test --workspace --test system -- released
+	LINERATE_DIST=1 $(SYSTEM) released
 
 $(ZIG)/cargo-zigbuild:
 	python3 -m venv $(CURDIR)/target/zig
