@@ -51,13 +51,13 @@ is_changed() { [ "$(bytes)" = "$after" ]; }
 units() { systemctl list-units --all --plain --no-legend 'linerate-*'; }
 has_no_unit() { [ -z "$(units)" ]; }
 apply() { linerate tune apply /tmp/changes.json --confirm "$(longer "$1")" > /tmp/said 2>&1; }
-lapsed() { linerate tune log | head -n 1 | grep -q 'not confirmed in time'; }
+lapsed() { linerate tune log | tail -n 1 | grep -q 'not confirmed in time'; }
 # The watch has ended its work: everything is as before, it is in the journal, and no unit is left.
 is_taken_back() { is_as_before && lapsed && has_no_unit; }
 
 fail() {
     why="$*; said: $(tr '\n' '|' < /tmp/said); units: $(units | tr '\n' '|')"
-    why="$why; log: $(linerate tune log | head -n 2 | tr '\n' '|'); is: $(bytes | tr '\n' ' ')"
+    why="$why; log: $(linerate tune log | tail -n 2 | tr '\n' '|'); is: $(bytes | tr '\n' ' ')"
     return 1
 }
 

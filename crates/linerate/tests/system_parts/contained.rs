@@ -32,9 +32,9 @@ fn first_of(unshare: &Child) -> Pid {
 fn stays(ground: &Ground, file: &str, within: &str, before: &Bytes) -> Child {
     let mut command = contained(ground, &["tune", "apply", file, "--foreground", "--confirm", within]);
     let child = command.spawn().expect("unshare runs");
-    let stands = || ground.done(&["tune", "log"]).lines().next().unwrap_or_default().to_owned();
-    let is_applied = || stands().contains("unless confirmed") && !stands().contains("ended before");
-    assert!(wait_until(is_applied, LONG), "{}", stands());
+    let newest = || ground.newest_application();
+    let is_applied = || newest().contains("unless confirmed") && !newest().contains("ended before");
+    assert!(wait_until(is_applied, LONG), "{}", newest());
     assert_ne!(ground.bytes(), *before);
     child
 }

@@ -40,9 +40,9 @@ fn applied(ground: &Ground) -> String {
 }
 
 fn lapses(ground: &Ground) -> String {
-    let is_over = || ground.done(&["tune", "log"]).lines().next().is_some_and(|line| line.contains("rolled back: not"));
+    let is_over = || ground.newest_application().contains("rolled back: not");
     assert!(wait_until(is_over, Duration::from_secs(60)), "{}", ground.done(&["tune", "log"]));
-    ground.done(&["tune", "log"]).lines().next().unwrap_or_default().to_owned()
+    ground.newest_application()
 }
 
 /// Renamed: restored under the new names. Replaced: the other is left alone. Moved away: told, and restored when back.

@@ -139,6 +139,11 @@ impl Ground {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// The line of the newest application in the log, which is its last.
+    pub(super) fn newest_application(&self) -> String {
+        self.done(&["tune", "log"]).lines().last().unwrap_or_default().to_owned()
+    }
+
     fn names(&self) -> &'static [&'static str] {
         if self.namespace.is_some() { &OF_A_NAMESPACE } else { &OF_THE_MACHINE }
     }
