@@ -27,7 +27,8 @@ test:
 	$(CARGO) build --workspace --tests --bin xtask
 	$(or $(CARGO_TARGET_DIR),target)/debug/xtask tests $(TESTS)
 
-# The same tests and those that measure time, one at a time, on a machine that does nothing else.
+# Tests that measure time, and those that hold themselves to times or take long, one at a time, on a machine that does
+# nothing else.
 test-timed:
 	$(CARGO) build --workspace --tests --bin xtask
 	LINERATE_TIMED=1 $(or $(CARGO_TARGET_DIR),target)/debug/xtask tests $(TESTS)

@@ -33,10 +33,14 @@ const LONGEST: [&str; 10] = [
 /// How names of tests begin that measure time: they run where [`TIMED`] is set, one at a time.
 const MEASURES_TIME: &str = "timed_";
 
+/// Whose tests hold what they do to shorter times where [`TIMED`] is set: package, and binary.
+const HOLDS_TIMES: (&str, &str) = ("linerate", "tests/main.rs");
+
 /// Tests that take too long for the gate: crate, path of the test, seconds, and what the gate has of the same.
 const SLOW: &str = include_str!("../../.ci/slow-tests.tsv");
 
-/// Set where tests may hold what they do to times: nothing runs beside them.
+/// Set where tests may hold what they do to times, since nothing runs beside them. Then only those run that do, and
+/// those that are left out elsewhere: all others would do once more what they do in the gate.
 const TIMED: &str = "LINERATE_TIMED";
 
 /// How many groups are named at the end, with their time.
@@ -136,6 +140,14 @@ fn is_left_out(binary: &Binary, test: &str) -> bool {
     name.starts_with(MEASURES_TIME) || slow_tests().any(|(of_crate, slow, _)| package == of_crate && slow == test)
 }
 
+/// Whether a test of this binary runs: the left out and those that hold themselves to times, or all but the left out.
+fn is_selected(binary: &Binary, test: &str, is_timed: bool) -> bool {
+    let (package, name) = HOLDS_TIMES;
+    let holds_times = || binary.place.file_name().is_some_and(|folder| folder == package) && binary.name == name;
+    let is_left_out = is_left_out(binary, test);
+    if is_timed { is_left_out || holds_times() } else { !is_left_out }
+}
+
 /// The tests of a binary by their modules. With arguments, which select tests, it is one group.
 fn grouped(binary: Binary, arguments: &[String], is_timed: bool) -> Result<Vec<Group>, Box<dyn Error>> {
     let all = Group { binary: Arc::new(binary), module: String::new(), tests: Vec::new() };
@@ -149,14 +161,13 @@ fn grouped(binary: Binary, arguments: &[String], is_timed: bool) -> Result<Vec<G
     Ok(by_module(&all.binary, &String::from_utf8(listed.stdout)?, is_timed))
 }
 
-/// Groups of what a binary lists: `plan::a_plan_is_read: test`. Tests that measure time or are slow are left out unless
-/// all is timed. Binaries of libtest-mimic have no modules, and take one name at the most: each of their tests is a
-/// group.
+/// Groups of what a binary lists: `plan::a_plan_is_read: test`. Binaries of libtest-mimic have no modules, and take one
+/// name at the most: each of their tests is a group.
 fn by_module(binary: &Arc<Binary>, listed: &str, is_timed: bool) -> Vec<Group> {
     let has_modules = listed.contains("::");
     let mut groups: Vec<Group> = Vec::new();
     for test in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
-        if is_left_out(binary, test) && !is_timed {
+        if !is_selected(binary, test, is_timed) {
             continue;
         }
         let module = test.split_once("::").map_or("", |(module, _)| module);
@@ -308,7 +319,8 @@ mod tests {
             ("a tests/main.rs modes", "modes::plan::is_read"),
         ];
         assert_eq!(found, expected.map(|(title, tests)| (title.to_owned(), tests.to_owned())));
-        assert_eq!(by_module(&binary, listed, true)[1].tests.len(), 3);
+        let timed = by_module(&binary, listed, true);
+        assert_eq!(timed.iter().map(|group| &group.tests[..]).collect::<Vec<_>>(), [["plan::timed_in_a_second"]]);
         let alone = by_module(&binary, "draws (needs chromium): test\ntimed_draws: test\nprints: test\n", false);
         assert_eq!(alone.iter().map(|group| group.tests.len()).collect::<Vec<_>>(), [1, 1]);
         let command = format!("{:?}", groups[1].command(&[]));
@@ -316,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_tests_run_only_where_all_is_timed() {
+    fn slow_tests_run_only_where_tests_are_timed_and_there_only_others_that_hold_themselves_to_times() {
         let (of_crate, slow, _) = slow_tests().next().unwrap();
         let binary = |package: &str| Binary {
             name: "tests/main.rs".into(),
@@ -328,7 +340,9 @@ mod tests {
             let groups = by_module(&Arc::new(binary(package)), &listed, is_timed);
             groups.iter().map(|group| group.tests.len()).sum::<usize>()
         };
-        assert_eq!((counts(of_crate, false), counts(of_crate, true), counts("other", false)), (1, 2, 2));
+        assert_eq!(of_crate, HOLDS_TIMES.0);
+        assert_eq!((counts(of_crate, false), counts(of_crate, true)), (1, 2));
+        assert_eq!((counts("other", false), counts("other", true)), (2, 0));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use linerate_record::run::Interval;
 use tempfile::tempdir;
 
 use super::Minio;
+use super::tune::wait_until;
 use crate::running::{bench_command, eventually, eventually_within, linerate, points, shown, view};
 
 const CONCURRENCY: u64 = 4;
@@ -68,11 +69,14 @@ pub(crate) fn killed_with_9() -> Result<(), Failed> {
     assert!(counted <= recorded + CONCURRENCY + 4 * most.max(CONCURRENCY), "{recorded} recorded, {counted} counted");
     assert!(!view(out.path()).run.complete && !minio.objects("counted").is_empty());
     // A machine that is short of processors may store what was in flight later than clean waits for: then once more.
-    eventually_within(LONG_TIMEOUT, "nothing to be left", || {
+    let mut last = String::new();
+    let is_clean = || {
         let cleaned = clean(&minio, out.path());
         assert!(cleaned.status.success(), "{}", shown(&cleaned));
+        last = format!("{:?} are left after: {}", minio.objects("counted"), shown(&cleaned));
         minio.objects("counted").is_empty()
-    });
+    };
+    assert!(wait_until(is_clean, 2 * LONG_TIMEOUT), "{last}");
     assert!(minio.has_bucket("counted"), "the run did not make it");
     Ok(())
 }
