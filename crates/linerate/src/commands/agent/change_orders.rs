@@ -271,7 +271,7 @@ fn newer_application_with(state: &JournalFolder, id: &str, place: &SettingId) ->
             && reported.begin.id.as_str() > id
             && reported.made.iter().any(|made| made.change.place == *place)
     };
-    let later = state.newest(has_set).ok()??.begin.id;
+    let later = state.newest(has_set).ok()?.journal?.begin.id;
     Some(RolloutName::of_application(&later).map_or(later, |rollout| rollout.to_string()))
 }
 
