@@ -73,7 +73,7 @@ pub(super) fn fingerprint_scope(
 /// Waits until every host of an arm takes connections, where something restarts it.
 pub(super) fn await_target(experiment_context: &ExperimentContext, aim: &ArmTarget) -> Result<(), Failure> {
     let until = Instant::now() + RESTART_TIMEOUT;
-    for host in aim.hosts.iter().filter(|_| experiment_context.environment.restart.is_some()) {
+    for host in aim.hosts().iter().filter(|_| experiment_context.environment.restart.is_some()) {
         while let Err(error) = std::net::TcpStream::connect_timeout(host, Duration::from_secs(1)) {
             if is_set(&experiment_context.interrupt.stop) {
                 return Err(Failure::Interrupted);
@@ -96,16 +96,17 @@ pub(super) fn prepare_objects(
     experiment: &Experiment,
     progress: &Progress,
 ) -> Result<Vec<Load>, Failure> {
-    let mut written: Vec<(&ObjectSet, String)> = Vec::new();
+    let mut written: Vec<(ObjectSet, String)> = Vec::new();
     let mut loads = Vec::with_capacity(experiment_context.targets.per_arm.len());
     for (arm, aim) in experiment_context.targets.per_arm.iter().enumerate() {
         let mut load = aim.load.clone();
         let reads = load.work.iter().all(|work| work.workload.is_read_only());
-        if !reads || load.objects.list_existing || aim.hosts.is_empty() {
+        if !reads || load.objects.list_existing || aim.hosts().is_empty() {
             loads.push(load);
             continue;
         }
-        let prefix = match written.iter().find(|(objects, _)| **objects == aim.objects) {
+        let objects = aim.objects();
+        let prefix = match written.iter().find(|(others, _)| *others == objects) {
             Some((_, prefix)) => prefix.clone(),
             None => {
                 progress.set_task("writing objects to read");
@@ -121,7 +122,7 @@ pub(super) fn prepare_objects(
                         write_objects(experiment_context, arm)
                     },
                 )?;
-                written.push((&aim.objects, prefix.clone()));
+                written.push((objects, prefix.clone()));
                 prefix
             }
         };
@@ -234,7 +235,7 @@ fn run_cell(
             await_target(experiment_context, aim)?;
             let (root, fleet) = (&experiment_context.environment.root, experiment_context.environment.fleet.as_ref());
             // A target that was restarted is another process. What a fleet loads is none of this machine's.
-            let serving = || serving(root, &aim.hosts).filter(|_| fleet.is_none()).map(|server| server.pid);
+            let serving = || serving(root, &aim.hosts()).filter(|_| fleet.is_none()).map(|server| server.pid);
             let fingerprint_scope = fingerprint_scope(experiment_context, aim, serving);
             let begun = fingerprint::start_fingerprint(root, &fingerprint_scope);
             let started_ns = experiment_context.clock.now_ns();

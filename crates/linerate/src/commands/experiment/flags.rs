@@ -244,7 +244,8 @@ pub(super) struct ResumeFlags {
     /// Folder of the experiment.
     #[arg(value_name = "DIR")]
     pub(super) folder: PathBuf,
-    /// Load a target that is not on this machine without asking.
+    /// Load a target that is not on this machine without asking, even if its name leads to other addresses than when
+    /// the experiment began.
     #[arg(long)]
     pub(super) yes_load: bool,
     /// Run the commands and make the changes in experiment.json without asking, even if this machine has no note that
