@@ -126,8 +126,8 @@ mod tests {
         for (found, every_address, all, loaded, moved) in cases {
             let what = format!("{found:?}");
             let now = compare(found, &before, every_address, |_| Ok(all.clone())).unwrap();
-            let told: Vec<&str> = now.moved.iter().map(String::as_str).collect();
-            assert_eq!((now.hosts, told), (loaded, moved.to_vec()), "{what}");
+            let sentences: Vec<&str> = now.moved.iter().map(String::as_str).collect();
+            assert_eq!((now.hosts, sentences), (loaded, moved.to_vec()), "{what}");
         }
     }
 
