@@ -66,10 +66,9 @@ impl JournalFolder {
         Ok(self.newest(|_| false)?.unreadable)
     }
 
-    /// The journal that waits: whichever says so, whatever its place. A rollout that was forbidden has a later name, and
-    /// so may anything that a version of linerate applied which named by the machine's clock alone, if that was put back
-    /// since. One that cannot be read may wait too, unless a later one is not taken back: nothing is begun while another
-    /// waits.
+    /// The journal that waits: whichever says so, whatever its place. A rollout that was forbidden has a later name,
+    /// and so may applications of earlier versions, whose names followed a clock that may have been put back since. One
+    /// that cannot be read may wait too, unless a later one is not taken back: nothing is begun while another waits.
     ///
     /// # Errors
     /// As of [`JournalFolder::ids`].
@@ -77,8 +76,8 @@ impl JournalFolder {
         self.search(JournalContent::is_pending, |reported| !reported.is_closed())
     }
 
-    /// The newest journal of which something is so. Behind one that `rules_out` earlier ones, what cannot be read is not
-    /// what is searched for.
+    /// The newest journal of which something is so. Behind one that `rules_out` earlier ones, what cannot be read is
+    /// not what is searched for.
     fn search(
         &self,
         is_so: impl Fn(&JournalContent) -> bool,

@@ -1,8 +1,8 @@
 //! Who serves a target, by the name that it has in its answers.
 
-/// What a server calls itself in its `Server` header, or may be besides. Gateways that are built from MinIO answer by its
-/// handlers: that of JuiceFS (juicedata/minio, `cmd/gateway-main.go`) has its header, a deployment id of its own, and
-/// its errors and health pages. The header of neither has a version, so that nothing in an answer tells them apart.
+/// What a server calls itself in its `Server` header, or may be besides. Gateways that are built from MinIO answer by
+/// its handlers: that of JuiceFS (juicedata/minio, `cmd/gateway-main.go`) has its header without a version, a
+/// deployment id, and its errors and health pages. No sign in an answer of S3 is known that tells them apart.
 pub(crate) fn server(named: &str) -> String {
     match named {
         "MinIO" => "MinIO or a gateway built from it (JuiceFS)".to_owned(),

@@ -53,8 +53,8 @@ mod tests {
             problems(&all),
             "no watch is running to roll 1123-1 back; 1 setting of 1123-1 not restored: linerate tune rollback 1123-1; \
              2 settings of 1123-1 not restored: linerate tune rollback 1123-1; 1123-1 was \
-             confirmed, and its rollback has not ended: linerate tune rollback 1123-1; the journal of 1123-1 is missing; \
-             the journal of 1123-1 cannot be read, so its state is not known"
+             confirmed, and its rollback has not ended: linerate tune rollback 1123-1; the journal of 1123-1 is \
+             missing; the journal of 1123-1 cannot be read, so its state is not known"
         );
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct HostsNow {
     pub(super) moved: Vec<String>,
 }
 
-/// The hosts of these loads with their addresses, as an experiment records them: those whose names do not say where they
-/// are.
+/// The hosts of these loads with their addresses, as an experiment records them: those whose names do not say where
+/// they are.
 pub(super) fn named_addresses<'l>(loads: impl Iterator<Item = &'l Load>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for load in loads {

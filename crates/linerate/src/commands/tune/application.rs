@@ -158,8 +158,8 @@ pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
     if left == 0 { Ok(ExitCode::SUCCESS) } else { Err(Failure::Tune { why, code: code::UNCHANGED }) }
 }
 
-/// The machine that an application is of: this one, or a captured one. Without a name, that of the one that is confirmed
-/// or rolled back then, or else of the newest.
+/// The machine that an application is of: this one, or a captured one. Without a name, that of the one that is
+/// confirmed or rolled back then, or else of the newest.
 pub(super) fn machine_of(state: &JournalFolder, id: Option<&str>) -> Result<Root, Failure> {
     if let Some(id) = id {
         let reported = state.read(id).map_err(|error| unknown(id, error))?;
