@@ -68,8 +68,8 @@ fn a_journal_that_cannot_be_read_is_named_by_status_and_the_others_are_confirmed
     let all = ["20200101T000000000000Z-1", "29990101T000000000000Z-1"].map(|id| machine.damaged(id));
     let paths = all.each_ref().map(|path| path.display().to_string());
     let what = ["cannot understand", "move it to another folder", "cannot be read, so its state is not known"];
-    let parts = [&[id.as_str(), "vm.swappiness", &paths[0], &paths[1]], &what[..]].concat();
-    machine.refused(&["status"], 6, &parts);
+    machine.refused(&["status"], 6, &[&id, "vm.swappiness", &paths[0], &paths[1]]);
+    machine.refused(&["status"], 6, &what);
     assert!(machine.done(&["log"]).contains(&id));
     machine.refused(&["log", "29990101T000000000000Z-1"], 1, &[&paths[1]]);
     machine.refused(&["confirm", "29990101T000000000000Z-1"], 1, &[&paths[1]]);

@@ -409,8 +409,8 @@ fn watches_alone_take_a_rollout_back_once_its_coordinator_and_agents_are_killed(
     // Nobody asks the nodes: any tune command would roll back what is overdue.
     let closed_by_watch = || {
         let journals = machines.journals();
-        let texts: Vec<String> = journals.iter().map(|(_, text)| String::from_utf8_lossy(text).into_owned()).collect();
-        texts.iter().filter(|text| text.contains(r#"{"closed":{"by":"lapse""#)).count()
+        let is_lapsed = |text: &&Vec<u8>| String::from_utf8_lossy(text).contains(r#"{"closed":{"by":"lapse""#);
+        journals.values().filter(is_lapsed).count()
     };
     eventually_within(WAITED, "journals are closed by watches", || closed_by_watch() == 2);
     assert_eq!(machines.files(), before);

@@ -219,7 +219,7 @@ fn hosts_with_consent(load: &Load, yes_load: bool, consent: &mut Consent<'_>) ->
         let look_up_all = |name: &str| hosts::resolve_all(&[name.to_owned()], within);
         let before = found_before.iter().map(|label| hosts::recorded(std::slice::from_ref(label)));
         let before = before.collect::<Result<Vec<_>, _>>()?.concat();
-        let now = found_hosts::compare(found, &before, *every_address, look_up_all)?;
+        let now = found_hosts::compare(&found, &before, *every_address, look_up_all)?;
         let moved: Vec<String> = now.moved.into_iter().filter(|moved| !consent.moved.contains(moved)).collect();
         found_hosts::require_consent(&moved, yes_load)?;
         consent.moved.extend(moved);

@@ -39,13 +39,13 @@ pub(super) fn named_addresses<'l>(loads: impl Iterator<Item = &'l Load>) -> Vec<
 /// # Errors
 /// As of `look_up_all`.
 pub(super) fn compare(
-    found: Vec<Host>,
+    found: &[Host],
     before: &[Recorded],
     every_address: bool,
     look_up_all: impl Fn(&str) -> Result<Vec<Host>, HostsError>,
 ) -> Result<HostsNow, HostsError> {
     let mut now = HostsNow { hosts: Vec::with_capacity(found.len()), moved: Vec::new() };
-    for host in &found {
+    for host in found {
         let name = &host.authority;
         let then = addresses(before.iter().filter(|host| host.authority == *name).filter_map(|host| host.address));
         let current = addresses(found.iter().filter(|host| host.authority == *name).map(|host| host.address));
@@ -125,7 +125,7 @@ mod tests {
         ];
         for (found, every_address, all, loaded, moved) in cases {
             let what = format!("{found:?}");
-            let now = compare(found, &before, every_address, |_| Ok(all.clone())).unwrap();
+            let now = compare(&found, &before, every_address, |_| Ok(all.clone())).unwrap();
             let sentences: Vec<&str> = now.moved.iter().map(String::as_str).collect();
             assert_eq!((now.hosts, sentences), (loaded, moved.to_vec()), "{what}");
         }
