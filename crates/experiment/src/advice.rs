@@ -113,6 +113,7 @@ mod tests {
             load: BaselineLoad::Shorthand(String::new()),
             bytes_per_s: true,
             target: String::new(),
+            addresses: Vec::new(),
             flags: Vec::new(),
             restart: None,
             space: Space::Host,

@@ -58,27 +58,41 @@ pub struct ArmGivenUp {
     pub times: u32,
     /// What was wrong with the last.
     pub why: String,
+    /// Whether each was left without an answer by other load on this machine.
+    pub is_disturbed: bool,
 }
 
 /// Cells in a row without a figure of each arm.
 #[derive(Clone, Debug)]
-pub struct ConsecutiveFailures(Vec<u32>);
+pub struct ConsecutiveFailures(Vec<FailedCells>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FailedCells {
+    all: u32,
+    /// Those of them that other load on this machine left without an answer.
+    disturbed: u32,
+}
 
 impl ConsecutiveFailures {
     /// None yet, of so many arms.
     #[must_use]
     pub fn none(arms: usize) -> ConsecutiveFailures {
-        ConsecutiveFailures(vec![0; arms])
+        ConsecutiveFailures(vec![FailedCells::default(); arms])
     }
 
-    /// Counts a cell of an arm of this name, which is given up where too many failed in a row.
-    pub fn count(&mut self, arm: usize, name: &str, outcome: &CellOutcome) -> Option<ArmGivenUp> {
+    /// Counts a cell of an arm of this name, which is given up where too many failed in a row. `is_disturbed` says
+    /// whether other load on this machine left the cell without an answer.
+    pub fn count(&mut self, arm: usize, name: &str, outcome: &CellOutcome, is_disturbed: bool) -> Option<ArmGivenUp> {
         let failed = &mut self.0[arm];
-        *failed = if outcome.throughput_per_s.is_empty() { *failed + 1 } else { 0 };
-        (*failed >= FAILED_IN_A_ROW_MAX).then(|| ArmGivenUp {
+        *failed = match outcome.throughput_per_s.is_empty() {
+            true => FailedCells { all: failed.all + 1, disturbed: failed.disturbed + u32::from(is_disturbed) },
+            false => FailedCells::default(),
+        };
+        (failed.all >= FAILED_IN_A_ROW_MAX).then(|| ArmGivenUp {
             arm: name.to_owned(),
-            times: *failed,
+            times: failed.all,
             why: outcome.fault.clone().unwrap_or_default(),
+            is_disturbed: failed.disturbed == failed.all,
         })
     }
 }
@@ -113,10 +127,18 @@ mod tests {
         let failed = failed_load("it was refused");
         let measured = CellOutcome { throughput_per_s: vec![1.0], ..CellOutcome::default() };
         let mut row = ConsecutiveFailures::none(2);
-        let mut given_up = |arm: usize, cell| row.count(arm, "larger", cell).map(|given_up| given_up.to_string());
+        let mut given_up =
+            |arm: usize, cell| row.count(arm, "larger", cell, false).map(|given_up| given_up.to_string());
         assert_eq!([&failed, &failed, &measured, &failed].map(|cell| given_up(0, cell)), [None, None, None, None]);
         assert_eq!([given_up(1, &failed), given_up(1, &failed)], [None, None]);
         let why = "larger: the load failed 3 times in a row: the load failed: it was refused".to_owned();
         assert_eq!([given_up(0, &failed), given_up(0, &failed)], [None, Some(why)]);
+
+        let is_disturbed = |cells: [bool; 3]| {
+            let mut row = ConsecutiveFailures::none(1);
+            let given_up = cells.map(|is_disturbed| row.count(0, "larger", &failed, is_disturbed));
+            given_up[2].as_ref().map(|given_up| given_up.is_disturbed)
+        };
+        assert_eq!([is_disturbed([true; 3]), is_disturbed([true, true, false])], [Some(true), Some(false)]);
     }
 }

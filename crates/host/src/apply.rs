@@ -173,8 +173,10 @@ pub fn would_apply(apply_context: &ApplyContext<'_>, set: &ChangeSet, terms: &Ap
     refusal::of_file(apply_context.root, set)?;
     let begin = begin(apply_context.root, &set.profile, terms)?;
     // What has changed nothing is closed by the next application.
-    let waits = apply_context.state.pending()?.filter(|reported| !reported.has_changed_nothing());
-    let ends = waits.map(|reported| closed_by(&reported, &begin.boot)).transpose()?;
+    let found = apply_context.state.pending()?;
+    let waits = found.journal.as_ref().filter(|reported| !reported.has_changed_nothing());
+    let ends = waits.map(|reported| closed_by(reported, &begin.boot)).transpose()?;
+    found.certain()?;
     pending::require_none(apply_context, &begin.boot)?;
     match ends {
         // Settings have other values once it is.
@@ -342,15 +344,21 @@ pub(crate) fn lock(apply_context: &ApplyContext<'_>) -> Result<Lock, TuneError> 
 
 /// Refuses to begin while something waits that is not to be ended first, and ends what is.
 fn none_pending(apply_context: &ApplyContext<'_>, boot: &str) -> Result<(), TuneError> {
-    let Some(reported) = settle(apply_context)? else { return Ok(()) };
-    let by = closed_by(&reported, boot)?;
+    let found = settle(apply_context)?;
+    if let Some(reported) = &found.journal {
+        end_pending(apply_context, reported, closed_by(reported, boot)?)?;
+    }
+    found.certain().map(|_| ())
+}
+
+fn end_pending(apply_context: &ApplyContext<'_>, reported: &JournalContent, by: RolledBackBy) -> Result<(), TuneError> {
     if by == RolledBackBy::Reboot {
         let closed = JournalLine::Closed { by, at_ms: unix_ms(), left: 0, why: None };
         return Journal::resume(apply_context.state, &reported.begin.id)?.append(&closed);
     }
-    let rollback_result = roll_back(apply_context, &reported, by, None, false, &mut |_| ())?;
+    let rollback_result = roll_back(apply_context, reported, by, None, false, &mut |_| ())?;
     let is_back = rollback_result.left() == 0 && rollback_result.unrecorded.is_none();
-    if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
+    if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id.clone())) }
 }
 
 /// How what waits is ended before something else begins, or why it is not. What waited when the machine was booted is

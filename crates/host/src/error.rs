@@ -38,6 +38,12 @@ pub enum TuneError {
     /// A journal that says what no linerate writes.
     #[error("cannot understand {}: {why}", path.display())]
     Journal { path: PathBuf, why: String },
+    /// A journal that cannot be read may be of changes that wait.
+    #[error(
+        "{0}; whether its changes are pending is not known: repair that file, or move it to another folder once its \
+         settings are correct. Other applications can be confirmed and rolled back by their names"
+    )]
+    Unreadable(Box<TuneError>),
     /// A journal without a first line: nothing was changed under its name.
     #[error("{} is empty: it was cut off before anything was changed", path.display())]
     Empty { path: PathBuf },

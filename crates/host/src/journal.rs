@@ -3,6 +3,7 @@
 //! Files are 0600 in a folder of 0700. Of a file whose last line was cut, the whole lines count.
 
 mod content;
+mod search;
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -19,6 +20,7 @@ use crate::path_trust::{self, NO_FOLLOW, private};
 
 use content::parsed;
 pub use content::{JournalContent, Made};
+pub use search::{FoundJournal, UnreadableJournal};
 
 /// Longest journal that is read. One of the most changes that a file may have stays under this.
 const LARGEST_JOURNAL_BYTES: u64 = 64 << 20;
@@ -136,7 +138,7 @@ impl JournalFolder {
         Ok(())
     }
 
-    /// The names of all journals, oldest first.
+    /// The names of all journals, oldest first. A file with a name that no application can have (a copy) is none.
     ///
     /// # Errors
     /// Where the folder cannot be listed.
@@ -145,7 +147,8 @@ impl JournalFolder {
         let mut ids = Vec::new();
         for entry in std::fs::read_dir(self.folder()).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
-            ids.extend(name.to_str().and_then(|name| name.strip_suffix(".journal")).map(str::to_owned));
+            let id = name.to_str().and_then(|name| name.strip_suffix(".journal"));
+            ids.extend(id.filter(|id| is_id(id)).map(str::to_owned));
         }
         ids.sort_unstable();
         Ok(ids)
@@ -174,57 +177,23 @@ impl JournalFolder {
         if !bytes.contains(&b'\n') {
             return Err(TuneError::Empty { path });
         }
-        parsed(&bytes).map_err(|why| TuneError::Journal { path, why })
-    }
-
-    /// The newest journal that nobody has taken back whole.
-    ///
-    /// # Errors
-    /// As of [`JournalFolder::ids`] and [`JournalFolder::read`].
-    pub fn newest_open(&self) -> Result<Option<JournalContent>, TuneError> {
-        self.newest(|reported| !reported.is_closed())
-    }
-
-    /// The journal that waits. It is the newest by its name, unless the machine's clock was put back before it began:
-    /// then names of what was confirmed earlier come later, and do not hide it.
-    ///
-    /// # Errors
-    /// As of [`JournalFolder::newest_open`].
-    pub(crate) fn pending(&self) -> Result<Option<JournalContent>, TuneError> {
-        let mut is_before_open = false;
-        for id in self.ids()?.into_iter().rev() {
-            match self.read(&id) {
-                Ok(reported) if reported.is_pending() => return Ok(Some(reported)),
-                Ok(reported) => is_before_open |= !reported.is_closed(),
-                // What cannot be read among those before is of another version, or was no matter until now.
-                Err(_) if is_before_open => {}
-                Err(TuneError::Empty { .. }) => {}
-                Err(other) => return Err(other),
+        let content = parsed(&bytes).map_err(|why| TuneError::Journal { path: path.clone(), why })?;
+        match content.begin.id == id {
+            true => Ok(content),
+            false => {
+                let why = format!("it is the journal of {:?} under another name", content.begin.id);
+                Err(TuneError::Journal { path, why })
             }
         }
-        Ok(None)
-    }
-
-    /// The newest journal of which something is so.
-    ///
-    /// # Errors
-    /// As of [`JournalFolder::ids`] and [`JournalFolder::read`].
-    pub fn newest(&self, is_so: impl Fn(&JournalContent) -> bool) -> Result<Option<JournalContent>, TuneError> {
-        for id in self.ids()?.into_iter().rev() {
-            match self.read(&id) {
-                Ok(reported) if is_so(&reported) => return Ok(Some(reported)),
-                // One that was cut before its first line was whole announces nothing.
-                Ok(_) | Err(TuneError::Empty { .. }) => {}
-                Err(other) => return Err(other),
-            }
-        }
-        Ok(None)
     }
 
     fn file(&self, id: &str) -> Result<PathBuf, TuneError> {
-        let is_id = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        if is_id { Ok(self.folder().join(format!("{id}.journal"))) } else { Err(TuneError::Id(id.to_owned())) }
+        if is_id(id) { Ok(self.folder().join(format!("{id}.journal"))) } else { Err(TuneError::Id(id.to_owned())) }
     }
+}
+
+fn is_id(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// A journal that is being written, at its end and nowhere else: two that write at once, though they should not, lose
@@ -329,8 +298,8 @@ fn whole(file: &File, path: &Path) -> Result<Vec<u8>, TuneError> {
     }
     // It decides what is written to settings.
     if !path_trust::is_own_alone(&metadata) {
-        let why = "another user owns it or can write to it: remove it, or chown it to yourself and chmod 600 it if you \
-                   know what it says";
+        let why = "another user owns it or can write to it: chown it to yourself and chmod 600 it if you know what it \
+                   says";
         return Err(TuneError::Journal { path: path.to_owned(), why: why.to_owned() });
     }
     let read = file.take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes);

@@ -195,6 +195,7 @@ fn requested(design: Design) -> Experiment {
         load: BaselineLoad::Shorthand("get:4KiB@2".to_owned()),
         bytes_per_s: false,
         target: "null".to_owned(),
+        addresses: Vec::new(),
         flags: Vec::new(),
         restart: None,
         space: Space::default(),

@@ -208,6 +208,39 @@ fn goes_by_the_load_of_each_arm(folder: &Path) {
     fs::write(&path, text).expect("as the test sets it up");
 }
 
+#[test]
+fn a_target_whose_name_leads_elsewhere_by_now_is_loaded_again_with_consent_alone() {
+    let out = tempdir().expect("a folder");
+    let (folder, target) = (out.path().join("moved"), Served::null());
+    let host = target.address.replace("127.0.0.1", "localhost");
+    let outcomes = folder.join("outcomes.jsonl");
+    let cells = || fs::read_to_string(&outcomes).map_or(0, |text| text.lines().count());
+    let mut first = command(&folder, "--blocks 6 --alpha 0.1", PAYLOADS);
+    first.args(["--host", &host]).env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let mut child = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    eventually("a cell", || cells() >= 1);
+    child.kill().expect("it runs");
+    child.wait().expect("it ended");
+
+    let path = folder.join("experiment.json");
+    let mut written: Value = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("JSON");
+    assert_eq!(written["addresses"], json!([format!("{host} (127.0.0.1)")]));
+    written["addresses"] = json!([format!("{host} (127.0.0.9)")]);
+    fs::write(&path, written.to_string()).expect("a file");
+    let moved = format!("{host} was at 127.0.0.9 when the experiment began, and is at 127.0.0.1 now");
+    let resume = |more: &[&str]| {
+        let mut command = linerate();
+        command.args(["experiment", "resume", "--yes-run"]).arg(&folder).args(more);
+        command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+        command.output().expect("it runs")
+    };
+    let refused = resume(&[]);
+    let said = shown(&refused);
+    assert!(refused.status.code() == Some(2) && said.contains(&moved) && said.contains("--yes-load"), "{said}");
+    let resumed = resume(&["--yes-load"]);
+    assert!(resumed.status.success() && shown(&resumed).contains(&moved), "{}", shown(&resumed));
+}
+
 /// The payloads of the loads that cells drove, by arm.
 fn payloads(folder: &Path) -> Vec<(String, String)> {
     let cells = fs::read_dir(folder.join("cells")).expect("cells are kept");

@@ -395,6 +395,30 @@ fn a_coordinator_that_is_killed_leaves_what_lapses_or_can_be_finished() {
 }
 
 #[test]
+fn watches_alone_take_a_rollout_back_once_its_coordinator_and_agents_are_killed() {
+    let machines = Machines::make(2);
+    let before = machines.files();
+    let changes = machines.changes();
+    let apply = ["tune", "apply", &changes, "--confirm", "20s", "--wave", "100%", "--check", "sleep 9"];
+    let mut killed = machines.spawn(&[&apply[..], &["--check-within", "9s"]].concat());
+    eventually_within(WAITED, "every node is changed", || machines.changed() == 2);
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ended");
+    agents(&machines.place).into_iter().for_each(|agent| kill("KILL", agent));
+    eventually_within(WAITED, "agents end", || agents(&machines.place).is_empty());
+    // Nobody asks the nodes: any tune command would roll back what is overdue.
+    let closed_by_watch = || {
+        let journals = machines.journals();
+        let is_lapsed = |text: &&Vec<u8>| String::from_utf8_lossy(text).contains(r#"{"closed":{"by":"lapse""#);
+        journals.values().filter(is_lapsed).count()
+    };
+    eventually_within(WAITED, "journals are closed by watches", || closed_by_watch() == 2);
+    assert_eq!(machines.files(), before);
+    let (report, code) = machines.status();
+    assert_eq!((standings(&report), code), (vec![Some(NodeState::Restored); 2], Some(0)), "{report:?}");
+}
+
+#[test]
 fn a_rollback_reaches_nodes_that_tell_of_another_rollout_and_tells_of_those_that_are_not_in_the_file() {
     let machines = Machines::make(2);
     let changes = machines.changes();

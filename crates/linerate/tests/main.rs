@@ -6,6 +6,7 @@ mod captures;
 mod columns;
 mod compare;
 mod confined;
+mod damaged_journals;
 mod described;
 mod embedded;
 mod ended;

@@ -10,6 +10,7 @@ pub(crate) mod hypotheses;
 pub(crate) mod members;
 pub(crate) mod net;
 pub(crate) mod rollout;
+mod server;
 pub(crate) mod site_and_plan;
 
 use linerate_analysis::compare::SeriesComparison;
@@ -29,6 +30,7 @@ pub(crate) use linerate_record::units::grouped;
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
 pub(crate) use bounds::{best_at, bounds, held_but_for, outcome, share_over, sustained};
+pub(crate) use server::server;
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
@@ -434,10 +436,10 @@ pub(crate) fn place(target: &Target) -> String {
     }
 }
 
-/// `4 hosts, MinIO`, or what stands in for hosts.
+/// `4 hosts, Garage`, or what stands in for hosts.
 pub(crate) fn target(target: &Target) -> String {
     let what = place(target);
-    let server = target.server.as_ref().map_or_else(String::new, |server| format!(", {server}"));
+    let server = target.server.as_deref().map_or_else(String::new, |named| format!(", {}", server(named)));
     let tls = target.tls.as_ref().map_or_else(String::new, |tls| format!(", {}", tls.version));
     let place = if target.on_this_machine { ", on this machine" } else { "" };
     format!("{what}{server}{tls}{place}")

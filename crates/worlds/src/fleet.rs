@@ -103,6 +103,24 @@ pub struct FleetFolder {
     pub truth: BTreeMap<u32, f64>,
 }
 
+/// A point of a fleet.
+#[derive(Clone, Copy)]
+struct FleetPoint {
+    number: u32,
+    /// Its place among those measured; none for the null target's.
+    place: Option<u32>,
+    clients: u32,
+    at_ms: u64,
+}
+
+/// An interval of one client in a point, by that one's number.
+struct ClientInterval {
+    point: u32,
+    client: u32,
+    from_ms: u64,
+    to_ms: u64,
+}
+
 impl Fleet {
     /// Of links of 1 GB/s and a target that is full with 28 of them, in points of 20 s.
     #[must_use]
@@ -136,13 +154,15 @@ impl Fleet {
         let mut at_ms = 500;
         let mut number = 0;
         if self.ceilings {
-            self.point(&mut made, &mut machines, &mut rng, &unlike, (number, None, most, at_ms));
+            let point = FleetPoint { number, place: None, clients: most, at_ms };
+            self.point(&mut made, &mut machines, &mut rng, &unlike, point);
             (number, at_ms) = (number + 1, at_ms + self.point_ms + 1_000);
         }
         let mut place = 0;
         for _ in 0..self.visits {
             for &clients in &self.numbers {
-                self.point(&mut made, &mut machines, &mut rng, &unlike, (number, Some(place), clients, at_ms));
+                let point = FleetPoint { number, place: Some(place), clients, at_ms };
+                self.point(&mut made, &mut machines, &mut rng, &unlike, point);
                 (number, place, at_ms) = (number + 1, place + 1, at_ms + self.point_ms + 1_000);
             }
         }
@@ -156,8 +176,9 @@ impl Fleet {
         machines: &mut [Counters],
         rng: &mut SeededRng,
         unlike: &[f64],
-        (number, place, clients, at_ms): (u32, Option<u32>, u32, u64),
+        point: FleetPoint,
     ) {
+        let FleetPoint { number, place, clients, at_ms } = point;
         let purpose = if place.is_some() { "measure" } else { "ceiling" };
         let _ = writeln!(
             made.points,
@@ -168,8 +189,7 @@ impl Fleet {
         );
         let mut truth = 0.0;
         for client in 0..clients {
-            truth +=
-                self.drive(made, &mut machines[client as usize], rng, unlike, (number, place, client, clients, at_ms));
+            truth += self.drive(made, &mut machines[client as usize], rng, unlike[client as usize], point, client);
         }
         made.truth.insert(number, truth);
         let warmup = self.warmup_ms.map_or_else(String::new, |ms| format!(",\"warmup_ms\":{ms}"));
@@ -187,10 +207,12 @@ impl Fleet {
         made: &mut FleetFolder,
         machine: &mut Counters,
         rng: &mut SeededRng,
-        unlike: &[f64],
-        (number, place, client, clients, at_ms): (u32, Option<u32>, u32, u32, u64),
+        own: f64,
+        point: FleetPoint,
+        client: u32,
     ) -> f64 {
-        let level = self.level(place, client, clients, unlike);
+        let FleetPoint { number, place, clients, at_ms } = point;
+        let level = self.level(place, client, clients, own);
         let (mut from_ms, mut end_ms) = (at_ms, at_ms + self.point_ms);
         let mut ramp = None;
         let mut merged = None;
@@ -200,8 +222,8 @@ impl Fleet {
                 ClientFault::Early { client: of, ms } if of == client => end_ms -= ms,
                 ClientFault::Ramp { client: of, ms, share } if of == client => ramp = Some((ms, share)),
                 ClientFault::Merged { client: of, from, intervals } if of == client => merged = Some((from, intervals)),
-                ClientFault::Dies { client: of, point, at_ms: died_ms } if of == client => {
-                    match place.cmp(&Some(point)) {
+                ClientFault::Dies { client: of, point: died_at, at_ms: died_ms } if of == client => {
+                    match place.cmp(&Some(died_at)) {
                         std::cmp::Ordering::Less => {}
                         std::cmp::Ordering::Equal => end_ms = end_ms.min(at_ms + died_ms),
                         std::cmp::Ordering::Greater => return 0.0,
@@ -219,7 +241,7 @@ impl Fleet {
             let seconds = (to_ms - from_ms) as f64 / 1e3;
             let bytes = level * slow * seconds * (1.0 + self.scatter * rng.normal()).max(0.0);
             machine.reads(bytes, to_ms);
-            self.interval(made, rng, (number, client, from_ms, to_ms), bytes);
+            self.interval(made, rng, &ClientInterval { point: number, client, from_ms, to_ms }, bytes);
             if from_ms / 1000 != to_ms / 1000 {
                 made.readings.push_str(&machine.reading(client));
             }
@@ -229,8 +251,7 @@ impl Fleet {
     }
 
     /// What a client gives at its level, per second.
-    fn level(&self, place: Option<u32>, client: u32, clients: u32, unlike: &[f64]) -> f64 {
-        let own = unlike[client as usize];
+    fn level(&self, place: Option<u32>, client: u32, clients: u32, own: f64) -> f64 {
         let product_over_upsets = |what: fn(&ClientFault, u32) -> Option<f64>| {
             self.client_faults.iter().filter_map(|upset| what(upset, client)).fold(1.0, |all, share| all * share)
         };
@@ -249,13 +270,8 @@ impl Fleet {
         (0.95 * link).min(self.target_bytes_per_s / f64::from(clients)) * own * slow
     }
 
-    fn interval(
-        &self,
-        made: &mut FleetFolder,
-        rng: &mut SeededRng,
-        (number, client, from_ms, to_ms): (u32, u32, u64, u64),
-        bytes: f64,
-    ) {
+    fn interval(&self, made: &mut FleetFolder, rng: &mut SeededRng, interval: &ClientInterval, bytes: f64) {
+        let ClientInterval { point: number, client, from_ms, to_ms } = *interval;
         let of_client = if client == 0 { String::new() } else { format!("\"client\":{client},") };
         let cpu_ns = (bytes / 4.0) as u64;
         let _ = write!(

@@ -82,7 +82,10 @@ pub fn forbid(
 /// The application that waits, and its journal to go on with, under the lock.
 fn confirmable(apply_context: &ApplyContext<'_>, named: Option<&str>) -> Result<(JournalContent, Journal), TuneError> {
     let is_meant = |reported: &JournalContent| named.is_none_or(|named| named == reported.begin.id);
-    let reported = match settle(apply_context)? {
+    let found = settle(apply_context)?;
+    // Of the one that is named, what it says itself counts.
+    let waits = if named.is_some() { found.journal } else { found.known()? };
+    let reported = match waits {
         Some(reported) if is_meant(&reported) => reported,
         _ => {
             let folder = apply_context.state.path().display();

@@ -8,7 +8,7 @@ use linerate_record::knob::{SettingId, same};
 
 use super::{ApplyContext, ApplyStep, TuneError, has_booted, lock, none_pending, since_boot_ms, unix_ms};
 use crate::boot::boot_id;
-use crate::journal::{Journal, JournalContent, Made};
+use crate::journal::{FoundJournal, Journal, JournalContent, Made};
 use crate::pending::{self, WATCH_MS_MAX};
 use crate::setting::{self, Gone, SettingTarget};
 
@@ -97,9 +97,9 @@ fn roll_back_application(
             reported
         }
         // What waits goes first, whatever its name.
-        None => match settle(apply_context)? {
+        None => match settle(apply_context)?.known()? {
             Some(waits) => waits,
-            None => match apply_context.state.newest(JournalContent::is_unsettled)? {
+            None => match apply_context.state.newest(JournalContent::is_unsettled)?.certain()? {
                 Some(reported) => reported,
                 None => return Err(nothing_waits(apply_context)?),
             },
@@ -137,14 +137,14 @@ fn found_since(apply_context: &ApplyContext<'_>, reported: &JournalContent) -> R
 fn require_none_waits(apply_context: &ApplyContext<'_>) -> Result<(), TuneError> {
     let boot = boot_id(apply_context.root);
     match none_pending(apply_context, &boot).and_then(|()| pending::require_none(apply_context, &boot)) {
-        Err(TuneError::State { .. } | TuneError::Journal { .. } | TuneError::Empty { .. }) => Ok(()),
+        Err(TuneError::State { .. } | TuneError::Unreadable(_)) => Ok(()),
         waits => waits,
     }
 }
 
 fn nothing_waits(apply_context: &ApplyContext<'_>) -> Result<TuneError, TuneError> {
-    let kept = apply_context.state.newest_open()?.filter(|reported| !has_booted(apply_context.root, &reported.begin));
-    let why = kept.map_or_else(
+    let kept = apply_context.state.newest_open()?.journal;
+    let why = kept.filter(|reported| !has_booted(apply_context.root, &reported.begin)).map_or_else(
         || "there is nothing to roll back".to_owned(),
         |reported| {
             let id = reported.begin.id;
@@ -156,9 +156,11 @@ fn nothing_waits(apply_context: &ApplyContext<'_>) -> Result<TuneError, TuneErro
 
 /// Closes what waits and has changed nothing, or nothing that was not put back at once: a process that was killed
 /// before its first change leaves that. Under the lock, so that none is at it. Gives what waits still.
-pub(super) fn settle(apply_context: &ApplyContext<'_>) -> Result<Option<JournalContent>, TuneError> {
-    let waits = apply_context.state.pending()?;
-    let Some(reported) = waits.as_ref().filter(|reported| reported.has_changed_nothing()) else { return Ok(waits) };
+pub(super) fn settle(apply_context: &ApplyContext<'_>) -> Result<FoundJournal, TuneError> {
+    let found = apply_context.state.pending()?;
+    let Some(reported) = found.journal.as_ref().filter(|reported| reported.has_changed_nothing()) else {
+        return Ok(found);
+    };
     let closed = JournalLine::Closed { by: RolledBackBy::Unchanged, at_ms: unix_ms(), left: 0, why: None };
     Journal::resume(apply_context.state, &reported.begin.id)?.append(&closed)?;
     pending::end(apply_context, &reported.begin.id);

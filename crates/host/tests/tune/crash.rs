@@ -80,13 +80,13 @@ fn at_every_step(what: &str, applied_before: bool, heal: fn(&Machine)) -> u32 {
 }
 
 fn by_rollback(machine: &Machine) {
-    if let Some(reported) = machine.state.newest_open().expect("the machine is the test's own") {
+    if let Some(reported) = machine.state.newest_open().expect("the machine is the test's own").journal {
         let rollback_result = rollback(&machine.apply_context(), Some(&reported.begin.id), false, &mut |_| ())
             .expect("the machine is the test's own");
         assert_eq!(rollback_result.left(), 0, "{rollback_result:?}");
     }
     assert_eq!(
-        machine.state.newest_open().expect("the machine is the test's own"),
+        machine.state.newest_open().expect("the machine is the test's own").journal,
         None,
         "nothing is left to take back"
     );
@@ -97,7 +97,7 @@ fn by_the_watch(machine: &Machine) {
     let rollback_result = watch(&machine.apply_context(), ID, &mut |_| ()).expect("the machine is the test's own");
     assert!(rollback_result.is_some_and(|rollback_result| rollback_result.left() == 0));
     assert_eq!(
-        machine.state.newest_open().expect("the machine is the test's own"),
+        machine.state.newest_open().expect("the machine is the test's own").journal,
         None,
         "nothing is left to take back"
     );

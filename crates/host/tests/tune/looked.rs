@@ -12,7 +12,7 @@ use linerate_record::knob::ChangeSet;
 
 use super::machine::{Machine, ROWS, made};
 
-fn terms(id: &str, owner: Option<Owner>) -> ApplyTerms {
+pub(super) fn terms(id: &str, owner: Option<Owner>) -> ApplyTerms {
     ApplyTerms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner, wave: None }
 }
 

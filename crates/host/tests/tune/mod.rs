@@ -1,6 +1,7 @@
 //! Changes applied to a captured machine, confirmed, taken back, and survived: a crash or a full disk at every step.
 
 mod crash;
+mod damaged;
 mod full_disk;
 mod held;
 mod keeping;

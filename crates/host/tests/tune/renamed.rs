@@ -114,7 +114,7 @@ fn a_device_that_is_gone_is_not_restored_and_is_when_it_is_back() {
         moved(dir.path(), "aside", folder);
         assert_eq!(rollback(&machine.apply_context(), None, false, &mut nothing).unwrap().left(), 0);
         assert_eq!(machine.files(), before, "{device}");
-        assert_eq!(machine.state.newest_open().unwrap(), None);
+        assert_eq!(machine.state.newest_open().unwrap().journal, None);
     }
 }
 
@@ -128,13 +128,16 @@ fn a_device_that_is_gone_for_good_is_given_up_by_force_and_had_by_its_name_later
         moved(dir.path(), folder, "aside");
         lapsed(&machine);
         let rollback_result = rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap();
-        assert!(!rollback_result.has_given_up && machine.state.newest_open().unwrap().is_some(), "it is tried again");
+        assert!(
+            !rollback_result.has_given_up && machine.state.newest_open().unwrap().journal.is_some(),
+            "it is tried again"
+        );
         let rollback_result = rollback(&machine.apply_context(), Some("1"), true, &mut nothing).unwrap();
         assert!(
             rollback_result.has_given_up && rollback_result.left() > 0,
             "it is told all the same: {rollback_result:?}"
         );
-        assert_eq!(machine.state.newest_open().unwrap(), None, "nothing of it is left to do");
+        assert_eq!(machine.state.newest_open().unwrap().journal, None, "nothing of it is left to do");
         assert_eq!(machine.state.read("1").unwrap().given_up(), set.changes.len());
         moved(dir.path(), "aside", folder);
         assert_eq!(rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap().left(), 0);

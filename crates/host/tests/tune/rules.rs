@@ -391,7 +391,7 @@ fn a_restore_that_failed_leaves_the_watch_armed_until_it_gives_up() {
     let rollback_result = watch(&machine.apply_context(), "1", &mut nothing).unwrap().unwrap();
     assert_eq!(rollback_result.left(), 0);
     assert_eq!(machine.files(), before);
-    assert_eq!(machine.state.newest_open().unwrap(), None);
+    assert_eq!(machine.state.newest_open().unwrap().journal, None);
 
     machine.apply(&machine.changes(), "2", &mut nothing).unwrap();
     block();
@@ -401,7 +401,7 @@ fn a_restore_that_failed_leaves_the_watch_armed_until_it_gives_up() {
     std::fs::remove_dir(&file).unwrap();
     machine.set("proc/sys/vm/swappiness", "10");
     assert_eq!(rollback(&machine.apply_context(), None, false, &mut nothing).unwrap().left(), 0);
-    assert_eq!(machine.state.newest_open().unwrap(), None);
+    assert_eq!(machine.state.newest_open().unwrap().journal, None);
     assert_eq!(machine.files(), before);
 }
 

@@ -110,7 +110,7 @@ verbs! {
         run: |flags, _| explain::run(flags),
     }
     Experiment(ExperimentFlags) {
-        page: "experiment", exit_codes: [0, 1, 2, 3, 6, 7, 130],
+        page: "experiment", exit_codes: [0, 1, 2, 3, 6, 7, 8, 130],
         check: |flags, read| experiment::check(flags, read),
         run: |flags, read| experiment::run(flags, read),
     }

@@ -13,6 +13,7 @@ mod fingerprint;
 pub(crate) mod flags;
 mod fleet;
 mod folder;
+mod found_hosts;
 mod output;
 mod resume_consent;
 mod setting_reach;

@@ -53,7 +53,7 @@ pub(crate) fn run(flags: &TuneFlags) -> Result<ExitCode, Failure> {
     match &flags.verb {
         TuneVerb::Diff(flags) => diff::run(flags),
         TuneVerb::Apply(flags) => application::apply(flags),
-        TuneVerb::Confirm(_) => application::confirm(),
+        TuneVerb::Confirm(flags) => application::confirm(flags),
         TuneVerb::Rollback(flags) => application::rollback(flags),
         TuneVerb::Status(_) => status::status(),
         TuneVerb::Log(flags) => status::log(flags.id.as_deref()),

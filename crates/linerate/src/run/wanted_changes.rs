@@ -231,8 +231,13 @@ pub(crate) fn collect_profile_changes(
     }
 }
 
-/// What is wanted: values by hand, and a profile with the site that its values follow from.
-pub(crate) type WantedValues = (Vec<ManualValue>, Option<&'static Profile>, Option<Site>);
+/// What is wanted.
+pub(crate) struct WantedValues {
+    pub(crate) by_hand: Vec<ManualValue>,
+    pub(crate) profile: Option<&'static Profile>,
+    /// The site that the values of the profile follow from; absent where they follow from the machine.
+    pub(crate) site: Option<Site>,
+}
 
 /// The changes that lead to what is wanted, and what is left alone with the reason. `stood` is what stood behind the
 /// space before anything was read there.
@@ -240,8 +245,9 @@ pub(crate) fn changes_to(
     root: &Root,
     space: &Space,
     stood: Option<&SpaceIdentity>,
-    (by_hand, profile, site): WantedValues,
+    wanted: WantedValues,
 ) -> Result<(ChangeSet, Vec<(SettingId, String)>), Failure> {
+    let WantedValues { by_hand, profile, site } = wanted;
     let changes = by_hand.iter().filter_map(|given| given.change.clone()).collect();
     let mut found = ProfileChanges { by_hand, changes, left_out: Vec::new() };
     if let Some(profile) = profile {

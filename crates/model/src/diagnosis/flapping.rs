@@ -260,8 +260,19 @@ mod tests {
         Some((first.cause, first.node, first.claim))
     }
 
-    /// Sets a series of one node at some steps.
-    fn set(readings: &mut Readings, (of, node): (ReadMeasure, usize), steps: Range<usize>, value: f64) {
+    /// Which series of [`readings`]: a measure of one node, by its number.
+    struct NodeSeries {
+        of: ReadMeasure,
+        node: usize,
+    }
+
+    const fn carrier_of(node: usize) -> NodeSeries {
+        NodeSeries { of: ReadMeasure::LinkCarrierChanges, node }
+    }
+
+    /// Sets a series at some steps.
+    fn set(readings: &mut Readings, series: &NodeSeries, steps: Range<usize>, value: f64) {
+        let NodeSeries { of, node } = *series;
         let machine = format!("storage-{node}");
         for series in readings.series.iter_mut().filter(|series| series.of == of && series.machine == machine) {
             series.values[steps.clone()].fill(Some(value));
@@ -296,12 +307,12 @@ mod tests {
     fn a_boot_is_no_port_that_flaps_whatever_its_counter_begins_with() {
         // It comes back at a lower speed first, and its counter begins anew with six changes, all in one rate.
         let mut once = readings(&[25e9], 0.0);
-        set(&mut once, (ReadMeasure::LinkSpeed, 3), 10..12, 1.25e8);
-        set(&mut once, (ReadMeasure::LinkCarrierChanges, 3), 10..14, 0.1);
+        set(&mut once, &NodeSeries { of: ReadMeasure::LinkSpeed, node: 3 }, 10..12, 1.25e8);
+        set(&mut once, &carrier_of(3), 10..14, 0.1);
         assert_eq!(judged_as(&once), []);
         // The same again five minutes later is none of a boot.
-        set(&mut once, (ReadMeasure::LinkSpeed, 3), 30..32, 1.25e8);
-        set(&mut once, (ReadMeasure::LinkCarrierChanges, 3), 30..34, 0.1);
+        set(&mut once, &NodeSeries { of: ReadMeasure::LinkSpeed, node: 3 }, 30..32, 1.25e8);
+        set(&mut once, &carrier_of(3), 30..34, 0.1);
         assert_eq!(judged_as(&once)[0].cause, Cause::FlappingLink);
     }
 
@@ -309,10 +320,10 @@ mod tests {
     fn what_happens_before_the_load_holds_up_nobody() {
         let mut before = readings(&[25e9], 0.0);
         for node in 1..=16 {
-            set(&mut before, (ReadMeasure::LinkSent, node), 0..15, 1e5);
-            set(&mut before, (ReadMeasure::LinkReceived, node), 0..15, 1e5);
+            set(&mut before, &NodeSeries { of: ReadMeasure::LinkSent, node }, 0..15, 1e5);
+            set(&mut before, &NodeSeries { of: ReadMeasure::LinkReceived, node }, 0..15, 1e5);
         }
-        set(&mut before, (ReadMeasure::LinkCarrierChanges, 3), 0..12, 0.1);
+        set(&mut before, &carrier_of(3), 0..12, 0.1);
         assert_eq!(judged_as(&before), []);
     }
 
@@ -321,7 +332,7 @@ mod tests {
         // Six changes in four hours, where often is twelve.
         let mut long = Readings { step_ms: 360_000, rate_over_ms: 360_000, ..readings(&[25e9], 0.0) };
         for step in [3, 20, 33] {
-            set(&mut long, (ReadMeasure::LinkCarrierChanges, 3), step..step + 1, 2.0 / 360.0);
+            set(&mut long, &carrier_of(3), step..step + 1, 2.0 / 360.0);
         }
         let found = judged_as(&long);
         assert!(found[0].cause == Cause::FlappingLink && found[0].weight < 0.8, "{found:#?}");
@@ -330,7 +341,7 @@ mod tests {
     #[test]
     fn ports_of_many_nodes_that_flap_are_one_suspect_and_what_they_share_is_said() {
         let mut many = readings(&[25e9], 0.01);
-        (4..=8).for_each(|node| set(&mut many, (ReadMeasure::LinkCarrierChanges, node), 0..STEPS, 0.01));
+        (4..=8).for_each(|node| set(&mut many, &carrier_of(node), 0..STEPS, 0.01));
         let found = judged_as(&many);
         assert_eq!((found[0].cause, found[0].node.as_deref()), (Cause::FlappingLink, None), "{found:#?}");
         assert!(found[0].claim.starts_with("ports of 6 of 16 nodes flap, each by itself or"), "{found:#?}");

@@ -37,6 +37,10 @@ pub struct Experiment {
     pub bytes_per_s: bool,
     /// The target's hosts, or the kind of one of linerate's own.
     pub target: String,
+    /// Where the target's hosts were found when it began, as `name:port (address)`, each once; those alone whose names
+    /// do not say it, and none in folders of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// Flags of `linerate bench` that all cells had, in folders of schema 1: shown, and not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,

@@ -157,7 +157,7 @@ fn target(target: &Target) -> Vec<(&'static str, String)> {
     vec![
         ("Kind", target.kind.to_string()),
         ("Hosts", if hosts.is_empty() { phrases::ABSENT.to_owned() } else { hosts }),
-        ("Server", target.server.clone().unwrap_or_else(|| phrases::ABSENT.to_owned())),
+        ("Server", target.server.as_deref().map_or_else(|| phrases::ABSENT.to_owned(), phrases::server)),
         ("TLS", target.tls.as_ref().map_or_else(|| "no".to_owned(), phrases::tls)),
         ("Lookup", target.lookup.to_string()),
         ("Region", target.region.clone()),

@@ -13,6 +13,8 @@ pub enum Problem {
     KeptInPart { id: String },
     /// Its journal is not where it was.
     JournalLost { id: String },
+    /// Its journal cannot be read, so that it is not known how it stands.
+    Unreadable { id: String },
 }
 
 /// What is wrong with applications of changes, in a line.
@@ -27,6 +29,7 @@ pub fn problems(all: &[Problem]) -> String {
             format!("{id} was confirmed, and its rollback has not ended: linerate tune rollback {id}")
         }
         Problem::JournalLost { id } => format!("the journal of {id} is missing"),
+        Problem::Unreadable { id } => format!("the journal of {id} cannot be read, so its state is not known"),
     };
     all.iter().map(in_words).collect::<Vec<_>>().join("; ")
 }
@@ -44,12 +47,14 @@ mod tests {
             Problem::NotRestored { id: id(), left: 2 },
             Problem::KeptInPart { id: id() },
             Problem::JournalLost { id: id() },
+            Problem::Unreadable { id: id() },
         ];
         assert_eq!(
             problems(&all),
             "no watch is running to roll 1123-1 back; 1 setting of 1123-1 not restored: linerate tune rollback 1123-1; \
              2 settings of 1123-1 not restored: linerate tune rollback 1123-1; 1123-1 was \
-             confirmed, and its rollback has not ended: linerate tune rollback 1123-1; the journal of 1123-1 is missing"
+             confirmed, and its rollback has not ended: linerate tune rollback 1123-1; the journal of 1123-1 is \
+             missing; the journal of 1123-1 cannot be read, so its state is not known"
         );
     }
 }

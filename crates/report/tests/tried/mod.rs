@@ -323,6 +323,7 @@ fn requested() -> Experiment {
         load: BaselineLoad::Described(serde_json::from_str(LOAD).expect("it describes a load")),
         bytes_per_s: true,
         target: "10.0.0.{1...4}:9000".to_owned(),
+        addresses: Vec::new(),
         flags: Vec::new(),
         restart: Some("systemctl restart minio".to_owned()),
         space: Space::Netns("minio".to_owned()),

@@ -20,7 +20,7 @@ use linerate_site::SiteFile;
 use super::AgentEvent;
 use crate::run::applications::{self, apply_context, root};
 use crate::run::catalogue::profile_named;
-use crate::run::wanted_changes::{all_manual_values, changes_to, space_identity, space_of_flags};
+use crate::run::wanted_changes::{WantedValues, all_manual_values, changes_to, space_identity, space_of_flags};
 use crate::terminal::failure::{Failure, code};
 use node_standing::{journal_status, kept_rollout_status, node_status, standing_by_settings};
 
@@ -87,7 +87,7 @@ fn plan_changes(machine: &Root, wanted: &DiffOrder) -> Result<ChangeAnswer, Fail
     let profile = wanted.profile.as_deref().map(profile_named).transpose()?;
     let site = wanted.site.as_ref().map(|text| SiteFile::new("site.yaml", text.clone()).read());
     let site = site.transpose().map_err(Failure::Site)?;
-    let (set, left_out) = changes_to(machine, &space, stood.as_ref(), (by_hand, profile, site))?;
+    let (set, left_out) = changes_to(machine, &space, stood.as_ref(), WantedValues { by_hand, profile, site })?;
     Ok(ChangeAnswer::Planned(Box::new(NodePlanned { boot: boot_id(machine), set, left_out })))
 }
 
@@ -271,7 +271,7 @@ fn newer_application_with(state: &JournalFolder, id: &str, place: &SettingId) ->
             && reported.begin.id.as_str() > id
             && reported.made.iter().any(|made| made.change.place == *place)
     };
-    let later = state.newest(has_set).ok()??.begin.id;
+    let later = state.newest(has_set).ok()?.journal?.begin.id;
     Some(RolloutName::of_application(&later).map_or(later, |rollout| rollout.to_string()))
 }
 

@@ -8,6 +8,7 @@ use linerate_load::sigv4::Credentials;
 use linerate_record::experiment::KeySource;
 use linerate_record::load::{Endpoint, Levels, Load, Lookup, OwnTarget, Server, Write};
 
+use super::found_hosts;
 use crate::credentials::keys::Keys;
 use crate::credentials::keys::alias;
 use crate::credentials::{endpoint, keys};
@@ -18,21 +19,15 @@ use crate::terminal::failure::Failure;
 /// Whom an arm loads.
 #[derive(Clone, Debug)]
 pub(super) struct ArmTarget {
-    /// The load of its cells, but for their times.
+    /// The load of its cells, but for their times, with where its hosts were found.
     pub(super) load: Load,
     /// Who signs its requests; none where they go unsigned, and where bench starts a target of its own in each cell.
     pub(super) credentials: Option<Credentials>,
-    /// Addresses; none where bench starts a target of its own in each cell.
-    pub(super) hosts: Vec<SocketAddr>,
-    /// `name:port` of the same.
-    pub(super) authorities: Vec<String>,
-    /// Whether all of them are this machine's.
+    /// Whether all of its hosts are this machine's.
     pub(super) is_here: bool,
-    /// What the objects to read depend on: arms that agree in it read the same ones.
-    pub(super) objects: ObjectSet,
 }
 
-/// Objects to read, as far as they depend on an arm.
+/// Objects to read, as far as they depend on an arm: arms that agree in it read the same ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObjectSet {
     hosts: Vec<SocketAddr>,
@@ -44,8 +39,24 @@ pub(super) struct ObjectSet {
 }
 
 impl ArmTarget {
+    /// Where its hosts are; none where bench starts a target of its own in each cell.
+    pub(super) fn hosts(&self) -> Vec<SocketAddr> {
+        let Server::Hosts { addresses, .. } = &self.load.endpoint.server else { return Vec::new() };
+        // They are as `pin_hosts` wrote them.
+        hosts::recorded(addresses).unwrap_or_default().into_iter().filter_map(|host| host.address).collect()
+    }
+
     pub(super) fn addresses(&self) -> Vec<IpAddr> {
-        self.hosts.iter().map(SocketAddr::ip).collect()
+        self.hosts().iter().map(SocketAddr::ip).collect()
+    }
+
+    /// `name:port` of its hosts.
+    pub(super) fn authorities(&self) -> &[String] {
+        if let Server::Hosts { authorities, .. } = &self.load.endpoint.server { authorities } else { &[] }
+    }
+
+    pub(super) fn objects(&self) -> ObjectSet {
+        object_set(&self.load, self.hosts())
     }
 }
 
@@ -60,10 +71,9 @@ pub(super) struct ArmTargets {
 impl ArmTargets {
     /// The arm that wrote what a load wrote to be read: the first of those that can read it.
     pub(super) fn writing_arm(&self, load: &Load) -> Option<usize> {
-        let nowhere = |objects: ObjectSet| ObjectSet { hosts: Vec::new(), ..objects };
         let wrote = |aim: &ArmTarget| {
             aim.load.endpoint.server.is_named_alike(&load.endpoint.server)
-                && nowhere(aim.objects.clone()) == object_set(load, Vec::new())
+                && object_set(&aim.load, Vec::new()) == object_set(load, Vec::new())
         };
         self.per_arm.iter().position(wrote)
     }
@@ -71,17 +81,19 @@ impl ArmTargets {
     /// Whether an arm loads the embedded target, which ends with the experiment.
     pub(super) fn is_own(&self, arm: usize) -> bool {
         let address = self.embedded.as_ref().map(|(process, _)| process.address);
-        let hosts = &self.per_arm[arm].hosts;
-        hosts.is_empty() || address.is_some_and(|address| *hosts == [address])
+        let hosts = self.per_arm[arm].hosts();
+        hosts.is_empty() || address.is_some_and(|address| hosts == [address])
     }
 }
 
 /// Who named the hosts of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostSource {
+pub(super) enum HostSource<'e> {
     Flags,
-    /// A folder: no name of it is looked up without consent.
-    Folder,
+    /// A folder: no name of it is looked up without consent. It also says where they were found when it began.
+    Folder {
+        found_before: &'e [String],
+    },
 }
 
 /// What an arm is to load: the description, whose keys sign it, and whether its flags consent to it.
@@ -97,46 +109,37 @@ pub(super) struct ArmLoad {
 /// `is_client_load` says that clients of a fleet load: what is this machine for them is another.
 pub(super) fn resolve_targets(
     arms: &[ArmLoad],
-    host_source: HostSource,
+    host_source: HostSource<'_>,
     is_client_load: bool,
 ) -> Result<ArmTargets, Failure> {
     let mut targets = ArmTargets { per_arm: Vec::new(), embedded: None, target: String::new() };
     let load = arms.first().map_or_else(String::new, |arm| arm.load.shorthand());
     let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
-    let mut consent = Consent { host_source, is_client_load, words, hosts: Vec::new() };
+    let mut consent = Consent { host_source, is_client_load, words, hosts: Vec::new(), moved: Vec::new() };
     let mut named: Vec<String> = Vec::new();
     for arm in arms {
         require_cell_load(&arm.load)?;
-        let mut aim = ArmTarget {
-            objects: object_set(&arm.load, Vec::new()),
-            load: arm.load.clone(),
-            credentials: None,
-            hosts: Vec::new(),
-            authorities: Vec::new(),
-            is_here: true,
-        };
+        let mut aim = ArmTarget { load: arm.load.clone(), credentials: None, is_here: true };
         let reported = match hosts_with_consent(&aim.load, arm.yes_load, &mut consent)? {
             Some(hosts) => {
                 aim.credentials =
                     if aim.load.endpoint.anonymous { None } else { source_keys(&arm.keys, &aim.load.endpoint)? };
                 aim.is_here = consent::are_local(&hosts);
-                aim.hosts = hosts.iter().map(|host| host.address).collect();
-                aim.authorities = hosts.iter().map(|host| host.authority.clone()).collect();
                 pin_hosts(&mut aim.load.endpoint.server, &hosts);
-                aim.authorities.join(", ")
+                hosts.iter().map(|host| host.authority.as_str()).collect::<Vec<_>>().join(", ")
             }
             None if !is_shared_target(&aim.load.endpoint) => "a target of bench's own".to_owned(),
             None => {
                 let (process, keys) = embedded_target(&mut targets)?;
-                (aim.hosts, aim.authorities) = (vec![process.address], vec![process.address.to_string()]);
+                let host = Host { authority: process.address.to_string(), address: process.address };
                 aim.credentials = Some(keys.clone());
                 let endpoint = &mut aim.load.endpoint;
-                endpoint.server = Server::named(aim.authorities.clone(), false);
+                endpoint.server = Server::named(vec![host.authority.clone()], false);
+                pin_hosts(&mut endpoint.server, &[host]);
                 (endpoint.anonymous, endpoint.pid) = (false, Some(process.pid()));
                 "embedded target".to_owned()
             }
         };
-        aim.objects = object_set(&aim.load, aim.hosts.clone());
         if !named.contains(&reported) {
             named.push(reported);
         }
@@ -189,23 +192,39 @@ fn object_set(load: &Load, hosts: Vec<SocketAddr>) -> ObjectSet {
 }
 
 /// What was consented to so far.
-struct Consent {
-    host_source: HostSource,
+struct Consent<'e> {
+    host_source: HostSource<'e>,
     is_client_load: bool,
     /// What would be done, in words.
     words: String,
     hosts: Vec<Host>,
+    /// Hosts that are elsewhere by now, in a sentence each.
+    moved: Vec<String>,
 }
 
 /// The hosts that bench would load, with consent to that.
-fn hosts_with_consent(load: &Load, yes_load: bool, consent: &mut Consent) -> Result<Option<Vec<Host>>, Failure> {
+fn hosts_with_consent(load: &Load, yes_load: bool, consent: &mut Consent<'_>) -> Result<Option<Vec<Host>>, Failure> {
     // Looked up here whatever a folder says of it.
     let Server::Hosts { authorities, every_address, .. } = &load.endpoint.server else { return Ok(None) };
     let is_new = |name: &&String| consent.hosts.iter().all(|host| host.authority != **name);
     let unknown = authorities.iter().filter(|name| hosts::needs_look_up(name)).filter(is_new);
-    let unknown: Vec<String> = unknown.filter(|_| consent.host_source == HostSource::Folder).cloned().collect();
+    let is_of_folder = matches!(consent.host_source, HostSource::Folder { .. });
+    let unknown: Vec<String> = unknown.filter(|_| is_of_folder).cloned().collect();
     consent::require_by_name(&unknown, yes_load, &consent.words)?;
-    let found = endpoint::resolve_hosts(authorities, *every_address, Duration::from_nanos(load.stops.timeout_ns))?;
+    let within = Duration::from_nanos(load.stops.timeout_ns);
+    let mut found = endpoint::resolve_hosts(authorities, *every_address, within)?;
+    if let HostSource::Folder { found_before } = consent.host_source
+        && !found_before.is_empty()
+    {
+        let look_up_all = |name: &str| hosts::resolve_all(&[name.to_owned()], within);
+        let before = found_before.iter().map(|label| hosts::recorded(std::slice::from_ref(label)));
+        let before = before.collect::<Result<Vec<_>, _>>()?.concat();
+        let now = found_hosts::compare(&found, &before, *every_address, look_up_all)?;
+        let moved: Vec<String> = now.moved.into_iter().filter(|moved| !consent.moved.contains(moved)).collect();
+        found_hosts::require_consent(&moved, yes_load)?;
+        consent.moved.extend(moved);
+        found = now.hosts;
+    }
     if found.iter().any(|host| !consent.hosts.contains(host) && !unknown.contains(&host.authority)) {
         if consent.is_client_load {
             consent::require_for_clients(&found, yes_load, false, &consent.words)?;

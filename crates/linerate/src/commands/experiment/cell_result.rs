@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use linerate_analysis::build::together;
+use linerate_analysis::findings::spoilt_by_others;
 use linerate_analysis::view::View;
 use linerate_experiment::error;
 use linerate_experiment::outcome::{secondary, throughput};
@@ -31,7 +32,9 @@ pub(super) fn read_result(path: &Path, moves_bytes: bool) -> Result<CellOutcome,
         outcome.secondary = secondary(point, moves_bytes);
         outcome.fault = error::of_point(point);
     }
-    outcome.fault = outcome.fault.or_else(|| error::of_view(&view));
+    // Where others had this machine, that is why no request ended.
+    let spoilt = spoilt_by_others(&view).map(|found| format!("{}: {}", found.claim, found.evidence));
+    outcome.fault = spoilt.or(outcome.fault).or_else(|| error::of_view(&view));
     outcome.fingerprint = server_identity(&view);
     Ok(outcome)
 }
@@ -58,6 +61,7 @@ mod tests {
     use std::fs;
 
     use linerate_analysis::findings::not_stored;
+    use linerate_record::finding::{Finding, FindingKind};
 
     use super::*;
 
@@ -77,5 +81,14 @@ mod tests {
         let outcome = read_result(run.path(), true).unwrap();
         assert_eq!(outcome.fault.as_deref(), Some("the target does not show what it confirmed: 3 of 9"));
         assert!(!outcome.throughput_per_s.is_empty(), "its figures are kept");
+        let disturbed = Finding {
+            kind: FindingKind::Disturbed,
+            claim: "disturbed by other load: no request ended".to_owned(),
+            evidence: "others used 2.0 of 2 processors".to_owned(),
+            ..not_stored(String::new())
+        };
+        fs::write(&findings, format!("{}\n", serde_json::to_string(&disturbed).unwrap())).unwrap();
+        let fault = read_result(run.path(), true).unwrap().fault.unwrap();
+        assert_eq!(fault, "disturbed by other load: no request ended: others used 2.0 of 2 processors");
     }
 }

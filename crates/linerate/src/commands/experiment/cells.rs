@@ -73,7 +73,7 @@ pub(super) fn fingerprint_scope(
 /// Waits until every host of an arm takes connections, where something restarts it.
 pub(super) fn await_target(experiment_context: &ExperimentContext, aim: &ArmTarget) -> Result<(), Failure> {
     let until = Instant::now() + RESTART_TIMEOUT;
-    for host in aim.hosts.iter().filter(|_| experiment_context.environment.restart.is_some()) {
+    for host in aim.hosts().iter().filter(|_| experiment_context.environment.restart.is_some()) {
         while let Err(error) = std::net::TcpStream::connect_timeout(host, Duration::from_secs(1)) {
             if is_set(&experiment_context.interrupt.stop) {
                 return Err(Failure::Interrupted);
@@ -96,16 +96,17 @@ pub(super) fn prepare_objects(
     experiment: &Experiment,
     progress: &Progress,
 ) -> Result<Vec<Load>, Failure> {
-    let mut written: Vec<(&ObjectSet, String)> = Vec::new();
+    let mut written: Vec<(ObjectSet, String)> = Vec::new();
     let mut loads = Vec::with_capacity(experiment_context.targets.per_arm.len());
     for (arm, aim) in experiment_context.targets.per_arm.iter().enumerate() {
         let mut load = aim.load.clone();
         let reads = load.work.iter().all(|work| work.workload.is_read_only());
-        if !reads || load.objects.list_existing || aim.hosts.is_empty() {
+        if !reads || load.objects.list_existing || aim.hosts().is_empty() {
             loads.push(load);
             continue;
         }
-        let prefix = match written.iter().find(|(objects, _)| **objects == aim.objects) {
+        let objects = aim.objects();
+        let prefix = match written.iter().find(|(others, _)| *others == objects) {
             Some((_, prefix)) => prefix.clone(),
             None => {
                 progress.set_task("writing objects to read");
@@ -121,7 +122,7 @@ pub(super) fn prepare_objects(
                         write_objects(experiment_context, arm)
                     },
                 )?;
-                written.push((&aim.objects, prefix.clone()));
+                written.push((objects, prefix.clone()));
                 prefix
             }
         };
@@ -141,9 +142,19 @@ fn write_objects(experiment_context: &ExperimentContext, arm: usize) -> Result<S
         return Err(Failure::Interrupted);
     }
     if ended.code != Some(0) {
-        return Err(Failure::Load(format!("the objects to read could not be written: {}", ended.last_message)));
+        return Err(unwritten_objects(&ended));
     }
     Ok(run_folder::read_manifest(&folder)?.requested.prefix)
+}
+
+/// Why there are no objects to read: other load on this machine is none of the target's doing.
+fn unwritten_objects(ended: &ProcessEnd) -> Failure {
+    let why = format!("the objects to read could not be written: {}", ended.last_message);
+    if is_disturbed(ended) { Failure::Outcome { why, code: code::DISTURBED } } else { Failure::Load(why) }
+}
+
+fn is_disturbed(ended: &ProcessEnd) -> bool {
+    ended.code == Some(i32::from(code::DISTURBED))
 }
 
 /// Runs cells until the statistician has heard enough, or a signal comes. Each that is whole is on the disk before the
@@ -170,21 +181,25 @@ pub(super) fn run_cells(
             _ => CellPlace::Round { number: state.rounds.len() + 1, least: ROUNDS_MIN, most: ROUNDS_MAX },
         };
         progress.live(&cell_line(name, place));
-        let mut outcome = match run_cell(experiment_context, experiment, loads, &cell) {
+        let MeasuredCell { mut outcome, is_disturbed } = match run_cell(experiment_context, experiment, loads, &cell) {
             Err(Failure::Interrupted) => return Ok(()),
-            outcome => outcome?,
+            measured => measured?,
         };
         if std::mem::take(&mut resumed) {
             outcome.fault.get_or_insert_with(|| INTERRUPTED.to_owned());
         }
-        let given_up = failed.count(cell.arm as usize, name, &outcome);
+        let given_up = failed.count(cell.arm as usize, name, &outcome, is_disturbed);
         let before = state.ended;
         *state = protocol::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
         let ended = Some(state.ended).filter(|ended| *ended != before);
         state.recorded = ended.or(state.recorded);
         outcomes.push(&OutcomeLine { cell, outcome, ended })?;
         if let Some(given_up) = given_up {
-            return Err(Failure::Load(given_up.to_string()));
+            let why = given_up.to_string();
+            return Err(match given_up.is_disturbed {
+                true => Failure::Outcome { why, code: code::DISTURBED },
+                false => Failure::Load(why),
+            });
         }
         progress.step(durations::cell_ns(&cell) / 1_000_000);
         if state.open.cells.is_empty() {
@@ -194,13 +209,20 @@ pub(super) fn run_cells(
     Ok(())
 }
 
+/// What came of a cell.
+struct MeasuredCell {
+    outcome: CellOutcome,
+    /// Whether other load on this machine left it without an answer.
+    is_disturbed: bool,
+}
+
 /// Puts the arm of a cell in place and loads it.
 fn run_cell(
     experiment_context: &ExperimentContext,
     experiment: &Experiment,
     loads: &[Load],
     cell: &Cell,
-) -> Result<CellOutcome, Failure> {
+) -> Result<MeasuredCell, Failure> {
     let arm = cell.arm as usize;
     let aim = &experiment_context.targets.per_arm[arm];
     let most = experiment_context.environment.cell_overhead() + Duration::from_nanos(cell.settle_ns + cell.measure_ns);
@@ -213,7 +235,7 @@ fn run_cell(
             await_target(experiment_context, aim)?;
             let (root, fleet) = (&experiment_context.environment.root, experiment_context.environment.fleet.as_ref());
             // A target that was restarted is another process. What a fleet loads is none of this machine's.
-            let serving = || serving(root, &aim.hosts).filter(|_| fleet.is_none()).map(|server| server.pid);
+            let serving = || serving(root, &aim.hosts()).filter(|_| fleet.is_none()).map(|server| server.pid);
             let fingerprint_scope = fingerprint_scope(experiment_context, aim, serving);
             let begun = fingerprint::start_fingerprint(root, &fingerprint_scope);
             let started_ns = experiment_context.clock.now_ns();
@@ -248,13 +270,14 @@ fn run_cell(
             outcome.fault = outcome.fault.or(displaced);
             outcome.fingerprint.extend(print);
             (outcome.started_ns, outcome.ended_ns) = (started_ns, experiment_context.clock.now_ns());
-            Ok(outcome)
+            Ok(MeasuredCell { outcome, is_disturbed: is_disturbed(&ended) })
         },
     );
     match measured {
         Err(Failure::NotInPlace(why)) => {
             let now_ns = experiment_context.clock.now_ns();
-            Ok(CellOutcome { started_ns: now_ns, ended_ns: now_ns, ..arm_not_in_place(&why) })
+            let outcome = CellOutcome { started_ns: now_ns, ended_ns: now_ns, ..arm_not_in_place(&why) };
+            Ok(MeasuredCell { outcome, is_disturbed: false })
         }
         measured => measured,
     }
@@ -358,4 +381,18 @@ fn unused_path(path: &Path) -> PathBuf {
 fn make_parent(folder: &Path) -> Result<(), Failure> {
     let parent = folder.parent().unwrap_or(folder);
     std::fs::create_dir_all(parent).map_err(|source| Failure::File { what: "make", path: parent.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_other_load_kept_from_being_written_are_none_of_the_targets_doing() {
+        for (ended, expected) in [(8, code::DISTURBED), (3, code::TARGET), (4, code::TARGET)] {
+            let last_message = "disturbed by other load: no request ended".to_owned();
+            let failure = unwritten_objects(&ProcessEnd { code: Some(ended), last_message: last_message.clone() });
+            assert!(failure.code() == expected && failure.to_string().contains(&last_message), "{ended}: {failure}");
+        }
+    }
 }

@@ -77,7 +77,7 @@ fn object_folders(experiment: &Path) -> Vec<(PathBuf, Result<Manifest, Failure>)
 /// that loads where they are.
 fn arm_that_wrote(targets: &ArmTargets, load: Option<&Load>, recorded: &[String]) -> Option<usize> {
     let recorded = hosts::recorded(recorded).unwrap_or_default();
-    let is_there = |aim: &ArmTarget| recorded.iter().any(|host| aim.authorities.contains(&host.authority));
+    let is_there = |aim: &ArmTarget| recorded.iter().any(|host| aim.authorities().contains(&host.authority));
     let writing_arm = load.and_then(|load| targets.writing_arm(load));
     writing_arm.or_else(|| targets.per_arm.iter().position(is_there))
 }
@@ -104,7 +104,7 @@ fn clear_set(aim: &ArmTarget, folder: &Path) -> Result<(), Failure> {
         timeout: Duration::from_nanos(aim.load.stops.timeout_ns),
         region: None,
         // Who consented to the load did so to its end, and to no other host that a folder names.
-        consented: &aim.authorities,
+        consented: aim.authorities(),
         command: cleanup_command(folder, aim, None),
     };
     let (_, left) = clean(&order, |_| Ok(aim.credentials.clone()))?;

@@ -22,13 +22,13 @@ use linerate_report::experiment::{
 
 use super::arm_apply::ArmEnvironment;
 use super::arm_loads::{attach_loads, describe_arms, require_bench_flags};
-use super::arm_targets::{self, ArmLoad, ArmTargets, HostSource};
+use super::arm_targets::{self, ArmLoad, ArmTarget, ArmTargets, HostSource};
 use super::arms::{self, ArmPlan};
 use super::cells::{self, ExperimentClock, ExperimentContext};
 use super::flags::{ChangedRole, ExperimentRunFlags, ResumeFlags};
 use super::fleet::{self, ChangedFleet, FleetSelection, node_apply};
 use super::trial_apply::{self, KeptArms};
-use super::{cleanup, folder, output, resume_consent, setting_reach};
+use super::{cleanup, folder, found_hosts, output, resume_consent, setting_reach};
 use crate::commands::bench::flags::BenchParser;
 use crate::commands::bench::resolve::check_described_load;
 use crate::files::output_format::OutputFormat;
@@ -150,7 +150,7 @@ fn build_context(
     let id = path.file_name().map_or_else(|| "experiment".to_owned(), |name| name.to_string_lossy().into_owned());
     // Of a fleet, whose nodes are asked for a while, signals are watched for already.
     let watched = fleet.as_ref().map(ChangedFleet::interrupt);
-    fleet.iter_mut().for_each(|fleet| fleet.hosts.clone_from(&targets.per_arm[0].hosts));
+    fleet.iter_mut().for_each(|fleet| fleet.hosts = targets.per_arm[0].hosts());
     let all: Vec<ArmSetup> = arm_list.arms.iter().map(|arm| arm.means.clone()).collect();
     let environment = ArmEnvironment::new(&id, &path, &all, flags.arms.restart.clone(), &[], fleet)?;
     crate::files::run_folder::create_folder(&path)?;
@@ -194,6 +194,7 @@ fn measure_arms(
         load: BaselineLoad::Described(Box::new(base)),
         bytes_per_s: flags.load.moves_bytes(),
         target: experiment_context.targets.target.clone(),
+        addresses: found_hosts::named_addresses(experiment_context.targets.per_arm.iter().map(|aim| &aim.load)),
         flags: Vec::new(),
         restart: flags.arms.restart.clone(),
         space: flags.arms.space(),
@@ -275,7 +276,8 @@ pub(super) fn resume_experiment(flags: &ResumeFlags) -> Result<ExitCode, Failure
     }
     let loads = recorded_loads(&experiment, flags)?;
     resume_consent::require_trust(&experiment, &text, flags)?;
-    let targets = arm_targets::resolve_targets(&loads, HostSource::Folder, experiment.fleet.is_some())?;
+    let host_source = HostSource::Folder { found_before: &experiment.addresses };
+    let targets = arm_targets::resolve_targets(&loads, host_source, experiment.fleet.is_some())?;
     if targets.target != experiment.target {
         let (then, now) = (&experiment.target, &targets.target);
         return Err(Failure::usage(format!(
@@ -293,8 +295,8 @@ pub(super) fn resume_experiment(flags: &ResumeFlags) -> Result<ExitCode, Failure
         interrupted_again(&folder, flags.reach_flags.fleet.as_deref()),
     )?;
     let watched = fleet.as_ref().map(ChangedFleet::interrupt);
-    let hosts = targets.per_arm.first().map_or(&[][..], |aim| &aim.hosts);
-    fleet.iter_mut().for_each(|fleet| fleet.hosts = hosts.to_vec());
+    let hosts = targets.per_arm.first().map(ArmTarget::hosts).unwrap_or_default();
+    fleet.iter_mut().for_each(|fleet| fleet.hosts.clone_from(&hosts));
     let rolled_back = fleet.iter().try_for_each(|fleet| node_apply::roll_back_leftovers(fleet, &experiment.means));
     rolled_back.map_err(|failure| match failure {
         Failure::Interrupted => interrupted_failure(&resuming(&folder, flags.reach_flags.fleet.as_deref())),

@@ -50,6 +50,7 @@ Exit codes:
   2    bad usage, or no arm reaches the client or the server
   3    the load of an arm failed three times in a row, or a node was not reached before the first cell
   6    a setting could not be restored, or somebody else has changed it
+  8    other load on this machine left the objects to read, or three cells of an arm in a row, without an answer
   130  interrupted: linerate experiment resume continues";
 
 #[derive(Args, Debug)]
@@ -243,7 +244,8 @@ pub(super) struct ResumeFlags {
     /// Folder of the experiment.
     #[arg(value_name = "DIR")]
     pub(super) folder: PathBuf,
-    /// Load a target that is not on this machine without asking.
+    /// Load a target that is not on this machine without asking, even if its name leads to other addresses than when
+    /// the experiment began.
     #[arg(long)]
     pub(super) yes_load: bool,
     /// Run the commands and make the changes in experiment.json without asking, even if this machine has no note that

@@ -76,7 +76,7 @@ pub(super) fn try_arms(
 /// What there is to see of an arm that is in place on this machine.
 fn observe_here(experiment_context: &ExperimentContext, means: &ArmSetup, aim: &ArmTarget) -> TrialResult {
     let root = &experiment_context.environment.root;
-    let parties = LoadParties::find(root, &aim.hosts, aim.is_here);
+    let parties = LoadParties::find(root, &aim.hosts(), aim.is_here);
     let reached = setting_reach::setting_reaches(root, &means.changes, &parties);
     let fingerprint_scope =
         cells::fingerprint_scope(experiment_context, aim, || parties.server.as_ref().map(|server| server.pid));
@@ -168,7 +168,7 @@ pub(super) fn keep_effective_arms(
         kept.notes.extend(of_sockets(kept.arms.iter().flat_map(|arm| &arm.means.changes)));
     }
     kept.notes.extend(differ_besides(&means, &kept.factors));
-    let differ = kept.targets.iter().any(|aim| aim.hosts != kept.targets[0].hosts || aim.load != kept.targets[0].load);
+    let differ = kept.targets.iter().any(|aim| aim.load != kept.targets[0].load);
     kept.factors.extend(factors_of_targets(differ, experiment_context.targets.embedded.is_some()));
     kept.factors.sort();
     kept.factors.dedup();

@@ -12,7 +12,7 @@ use linerate_record::knob::ChangeSet;
 use linerate_record::rollout::RolloutName;
 use linerate_report::tune as report;
 
-use super::flags::{ApplyFlags, RollbackFlags};
+use super::flags::{ApplyFlags, ConfirmFlags, RollbackFlags};
 use super::status::moved_settings;
 use super::{foreground, read_changes};
 use crate::files::captured_machine;
@@ -92,7 +92,8 @@ fn changes_made_report(set: &ChangeSet, applied: &Applied, journal: &[Made], wit
 /// Takes back what lapsed and has no watch any more, and says so.
 pub(super) fn roll_back_overdue() -> Result<(), Failure> {
     let Ok(state) = JournalFolder::existing(crate::files::local_state::folder()?.join("tune")) else { return Ok(()) };
-    let Ok(Some(reported)) = state.newest(JournalContent::is_pending) else { return Ok(()) };
+    let pending = state.newest(JournalContent::is_pending).ok().and_then(|found| found.journal);
+    let Some(reported) = pending else { return Ok(()) };
     let machine = root(reported.begin.root.as_deref());
     let id = &reported.begin.id;
     match watch::overdue(&apply_context(&machine, &state), &reported) {
@@ -104,17 +105,22 @@ pub(super) fn roll_back_overdue() -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn confirm() -> Result<ExitCode, Failure> {
+pub(super) fn confirm(flags: &ConfirmFlags) -> Result<ExitCode, Failure> {
     let state = state()?;
-    // What cannot be read is said by what confirms.
-    let machine = match state.newest(JournalContent::is_pending) {
-        Ok(Some(waits)) => {
-            require_single_machine(&waits.begin.id)?;
-            root(waits.begin.root.as_deref())
+    let id = flags.id.as_deref();
+    let machine = match id {
+        Some(id) => {
+            require_single_machine(id)?;
+            machine_of(&state, Some(id))?
         }
-        Ok(None) | Err(_) => machine_of(&state, None)?,
+        None => {
+            let waits = state.newest(JournalContent::is_pending)?.journal;
+            waits.map_or(Ok(()), |waits| require_single_machine(&waits.begin.id))?;
+            machine_of(&state, None)?
+        }
     };
-    let reported = apply::confirm(&apply_context(&machine, &state))?;
+    let apply_context = apply_context(&machine, &state);
+    let reported = id.map_or_else(|| apply::confirm(&apply_context), |id| apply::confirm_only(&apply_context, id))?;
     if watch::systemd_runs() {
         watch::stop_timer(&reported.begin.id);
     }
@@ -134,7 +140,8 @@ fn require_single_machine(id: &str) -> Result<(), Failure> {
 
 pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
     let state = state()?;
-    let kept = if flags.kept { state.newest(JournalContent::is_kept)?.map(|reported| reported.begin.id) } else { None };
+    let kept = if flags.kept { state.newest(JournalContent::is_kept)?.certain()? } else { None };
+    let kept = kept.map(|reported| reported.begin.id);
     if flags.kept && kept.is_none() {
         return Err(Failure::usage("the changes are not kept: see linerate tune log"));
     }
@@ -151,13 +158,21 @@ pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
     if left == 0 { Ok(ExitCode::SUCCESS) } else { Err(Failure::Tune { why, code: code::UNCHANGED }) }
 }
 
-/// The machine that an application is of: this one, or a captured one.
+/// The machine that an application is of: this one, or a captured one. Without a name, that of the one that is
+/// confirmed or rolled back then, or else of the newest.
 pub(super) fn machine_of(state: &JournalFolder, id: Option<&str>) -> Result<Root, Failure> {
-    let reported = match id {
-        Some(id) => Some(state.read(id).map_err(|error| unknown(id, error))?),
-        None => state.newest_open()?,
-    };
-    Ok(root(reported.and_then(|reported| reported.begin.root).as_deref()))
+    if let Some(id) = id {
+        let reported = state.read(id).map_err(|error| unknown(id, error))?;
+        return Ok(root(reported.begin.root.as_deref()));
+    }
+    let kinds: [fn(&JournalContent) -> bool; 3] =
+        [JournalContent::is_pending, JournalContent::is_unsettled, |reported| !reported.is_closed()];
+    for is_meant in kinds {
+        if let Some(meant) = state.newest(is_meant)?.journal {
+            return Ok(root(meant.begin.root.as_deref()));
+        }
+    }
+    Ok(root(None))
 }
 
 /// A name that no application has is bad usage, and no fault of the machine.

@@ -4,14 +4,12 @@ use std::process::ExitCode;
 
 use linerate_host::{Root, setting};
 use linerate_record::knob::{Change, ChangeSet, SpaceIdentity};
-use linerate_record::site::Site;
 use linerate_report::tune::{Followers, planned, written};
-use linerate_settings::profiles::Profile;
 
 use super::flags::DiffFlags;
 use crate::files::{captured_machine, site_file};
 use crate::run::catalogue::{find, profile_named};
-use crate::run::wanted_changes::{ManualValue, all_manual_values, changes_to, space_identity, write};
+use crate::run::wanted_changes::{WantedValues, all_manual_values, changes_to, space_identity, write};
 use crate::terminal::failure::Failure;
 use crate::terminal::printing;
 
@@ -28,9 +26,7 @@ struct WantedState {
     root: Root,
     /// What stood behind the space before anything was read there.
     space_before: Option<SpaceIdentity>,
-    by_hand: Vec<ManualValue>,
-    profile: Option<&'static Profile>,
-    site: Option<Site>,
+    values: WantedValues,
 }
 
 /// What the flags ask for; all that is wrong with it is told at once.
@@ -54,7 +50,7 @@ fn wanted_state(flags: &DiffFlags) -> Result<WantedState, Failure> {
     };
     match (root, space_before, profile, site, by_hand) {
         (Ok(root), Ok(space_before), Ok(profile), Ok(site), Ok(by_hand)) => {
-            Ok(WantedState { root, space_before, by_hand, profile, site })
+            Ok(WantedState { root, space_before, values: WantedValues { by_hand, profile, site } })
         }
         (root, space_before, profile, site, by_hand) => {
             Err(Failure::combine([root.err(), space_before.err(), profile.err(), site.err(), by_hand.err()]))
@@ -63,8 +59,8 @@ fn wanted_state(flags: &DiffFlags) -> Result<WantedState, Failure> {
 }
 
 pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
-    let WantedState { root, space_before, by_hand, profile, site } = wanted_state(flags)?;
-    let (set, left_out) = changes_to(&root, &flags.place.space(), space_before.as_ref(), (by_hand, profile, site))?;
+    let WantedState { root, space_before, values } = wanted_state(flags)?;
+    let (set, left_out) = changes_to(&root, &flags.place.space(), space_before.as_ref(), values)?;
     let mut text = planned(&set, &followers(&root, &set), &left_out, printing::columns());
     if let Some(path) = &flags.output {
         write(path, &set)?;

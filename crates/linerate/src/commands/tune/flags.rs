@@ -57,7 +57,7 @@ Exit codes:
   6    some changes were not made, or some settings not restored, each named with its reason; or nobody
        confirmed the changes of --foreground in time; with --fleet, the nodes were rolled back in place of being
        changed or confirmed, nodes are not in the fleet file, or status finds some that are confirmed, or wait,
-       while others are not or do not
+       while others are not or do not; status: a journal is missing, or cannot be read
   130  --foreground, or apply or confirm with --fleet, was interrupted, and rolled everything back";
 
 #[derive(Args, Debug)]
@@ -184,9 +184,9 @@ pub(super) struct ApplyFlags {
 
 #[derive(Args, Debug)]
 pub(super) struct ConfirmFlags {
-    /// With --fleet: the rollout to confirm, as apply printed it. [default: the pending one]
-    #[arg(value_name = "ROLLOUT", requires = "fleet")]
-    pub(super) rollout: Option<RolloutName>,
+    /// Application to confirm, and no other: see tune log; with --fleet, the rollout. [default: the pending one]
+    #[arg(value_name = "ID")]
+    pub(super) id: Option<String>,
     #[command(flatten)]
     pub(super) fleet_flags: ManyFlags,
 }

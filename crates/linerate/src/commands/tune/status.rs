@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use linerate_host::apply::{self, ApplyContext, can_be_confirmed, has_booted, since_boot_ms};
-use linerate_host::journal::{JournalContent, JournalFolder, Made};
+use linerate_host::journal::{JournalContent, JournalFolder, Made, UnreadableJournal};
 use linerate_host::{Root, setting, watch};
 use linerate_record::knob::same;
 use linerate_record::lines::folded;
@@ -44,6 +44,10 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
             text.push_str(&report::changed(&present_setting(made, &apply_context(&machine, &state))));
         }
     }
+    for UnreadableJournal { id, error } in state.unreadable()? {
+        text.push_str(&report::unreadable(&id, &error.to_string()));
+        amiss.push(Problem::Unreadable { id });
+    }
     if let Some(lost) = apply::lost(&Root::live()) {
         amiss.push(Problem::JournalLost { id: lost.id.clone() });
         let apply::LostWatch { id, journals, wait_ms, file, .. } = lost;
@@ -66,8 +70,8 @@ fn print(text: &str) -> Result<(), Failure> {
 
 /// What was applied last, and what somebody is to look at.
 fn open_applications(state: &JournalFolder) -> Result<Vec<JournalContent>, Failure> {
-    let mut all: Vec<JournalContent> = state.newest_open()?.into_iter().collect();
-    all.extend(state.newest(JournalContent::is_unsettled)?);
+    let mut all: Vec<JournalContent> = state.newest_open()?.journal.into_iter().collect();
+    all.extend(state.newest(JournalContent::is_unsettled)?.journal);
     all.dedup_by(|one, other| one.begin.id == other.begin.id);
     Ok(all)
 }

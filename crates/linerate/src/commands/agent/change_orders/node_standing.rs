@@ -19,37 +19,57 @@ const JOURNALS_MAX: usize = 64;
 /// How this machine stands to a rollout, or to its newest; with every setting as it is now where that is asked for.
 pub(super) fn node_status(machine: &Root, rollout: Option<RolloutName>, settings: bool) -> Result<NodeStatus, Failure> {
     let state = applications::state()?;
+    let apply_context = apply_context(machine, &state);
+    let Some((reported, node_state)) = rollout_journal(&apply_context, rollout)? else {
+        return Ok(NodeStatus::new(None, NodeState::Untouched));
+    };
+    let journal_status = journal_status(&reported, node_state, &apply_context);
+    Ok(if settings {
+        NodeStatus { settings: all_settings(&reported, &apply_context), ..journal_status }
+    } else {
+        journal_status
+    })
+}
+
+/// The journal of a rollout, or of the one that somebody is to look at, or else of the newest.
+///
+/// # Errors
+/// Where one that cannot be read is of that rollout, or may be the newest.
+fn rollout_journal(
+    apply_context: &ApplyContext<'_>,
+    rollout: Option<RolloutName>,
+) -> Result<Option<(JournalContent, NodeState)>, TuneError> {
     let all = match rollout {
-        Some(rollout) => journal_names(&state, rollout)?,
+        Some(rollout) => journal_names(apply_context.state, rollout)?,
         None => {
-            let ids = state.ids()?.into_iter().rev();
+            let ids = apply_context.state.ids()?.into_iter().rev();
             ids.filter(|id| RolloutName::of_application(id).is_some()).take(JOURNALS_MAX).collect()
         }
     };
-    let apply_context = apply_context(machine, &state);
     let mut found: Vec<(JournalContent, NodeState)> = Vec::new();
+    // The newest that cannot be read, behind so many that can be.
+    let mut unreadable: Option<(usize, TuneError)> = None;
     for id in &all {
-        match state.read(id) {
+        match apply_context.state.read(id) {
             Ok(reported) => {
-                let node_state = standing_by_settings(&reported, &apply_context);
+                let node_state = standing_by_settings(&reported, apply_context);
                 found.push((reported, node_state));
             }
             // One that was cut before its first line was whole announces nothing.
             Err(TuneError::Empty { .. }) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if rollout.is_some() => return Err(error),
+            Err(error) => {
+                unreadable.get_or_insert_with(|| (found.len(), TuneError::Unreadable(Box::new(error))));
+            }
         }
     }
-    let first = |is_so: fn(NodeState) -> bool| found.iter().find(move |(_, node_state)| is_so(*node_state));
-    let newest = first(|node_state| matches!(node_state, NodeState::Pending { .. } | NodeState::Left { .. }))
-        .or_else(|| first(|node_state| node_state != NodeState::Untouched))
-        .or_else(|| found.first());
-    let Some((reported, node_state)) = newest else { return Ok(NodeStatus::new(None, NodeState::Untouched)) };
-    let journal_status = journal_status(reported, *node_state, &apply_context);
-    Ok(if settings {
-        NodeStatus { settings: all_settings(reported, &apply_context), ..journal_status }
-    } else {
-        journal_status
-    })
+    let place = |is_so: fn(NodeState) -> bool| found.iter().position(|(_, node_state)| is_so(*node_state));
+    let unsettled = place(|node_state| matches!(node_state, NodeState::Pending { .. } | NodeState::Left { .. }));
+    let newest = place(|node_state| node_state != NodeState::Untouched).unwrap_or(0);
+    match unreadable {
+        Some((before, error)) if unsettled.is_none() && before <= newest => Err(error),
+        _ => Ok(found.into_iter().nth(unsettled.unwrap_or(newest))),
+    }
 }
 
 fn all_settings(reported: &JournalContent, apply_context: &ApplyContext<'_>) -> Vec<NodeSetting> {
@@ -62,7 +82,9 @@ pub(super) fn kept_rollout_status(machine: &Root) -> Result<NodeStatus, Failure>
     let state = applications::state()?;
     let is_meant =
         |reported: &JournalContent| reported.is_kept() && RolloutName::of_application(&reported.begin.id).is_some();
-    let Some(reported) = state.newest(is_meant)? else { return Ok(NodeStatus::new(None, NodeState::Untouched)) };
+    let Some(reported) = state.newest(is_meant)?.certain()? else {
+        return Ok(NodeStatus::new(None, NodeState::Untouched));
+    };
     let apply_context = apply_context(machine, &state);
     let journal_status = journal_status(&reported, standing_by_settings(&reported, &apply_context), &apply_context);
     Ok(NodeStatus { settings: all_settings(&reported, &apply_context), ..journal_status })
@@ -181,7 +203,7 @@ mod tests {
     use std::path::PathBuf;
 
     use linerate_host::journal::JournalFolder;
-    use linerate_record::journal::{Begin, JOURNAL_SCHEMA};
+    use linerate_record::journal::{Begin, JOURNAL_SCHEMA, JournalLine};
     use linerate_record::knob::{Change, Scope, SettingId, Space, TakesEffect};
 
     use super::*;
@@ -300,6 +322,45 @@ mod tests {
         assert!(found.booted_ms.is_some_and(|ms| ms <= unix_ms()), "{found:?}");
         it.begin.root = Some(PathBuf::from("/captured"));
         assert_eq!(node_timeline(&it, &Root::live()).booted_ms, None, "a capture did not boot with this machine");
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_read_hides_neither_a_named_rollout_nor_one_that_waits_nor_a_newer_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (machine, state) =
+            (Root::captured(folder.path()), JournalFolder::open(folder.path().join("state")).unwrap());
+        let apply_context = apply_context(&machine, &state);
+        let put = |id: &str, text: &str| {
+            let path = state.path().join(format!("{id}.journal"));
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        };
+        let rollout = RolloutName { token: 7, nodes: 2 };
+        let id = rollout.application("20260102T030405123456Z-7");
+        let begun = serde_json::to_string(&JournalLine::Begin(Begin { id: id.clone(), ..journal().begin })).unwrap();
+        let closed = JournalLine::Closed { by: RolledBackBy::Command, at_ms: 1, left: 0, why: None };
+        let closed = format!("{begun}\n{}\n", serde_json::to_string(&closed).unwrap());
+        let named = |stamp: &str| RolloutName { token: 8, nodes: 2 }.application(stamp);
+        let (before, after) = (named("20260101T000000000000Z-1"), named("20260103T000000000000Z-1"));
+        let found = |rollout| {
+            rollout_journal(&apply_context, rollout).map(|found| found.map(|(reported, _)| reported.begin.id))
+        };
+        for (damaged, text, is_known) in
+            [(&before, &closed, true), (&after, &format!("{begun}\n"), true), (&after, &closed, false)]
+        {
+            put(&id, text);
+            put(damaged, "no journal\n");
+            assert_eq!(found(Some(rollout)).unwrap().as_ref(), Some(&id), "{damaged}");
+            match found(None) {
+                Ok(found) => assert!(is_known && found.as_ref() == Some(&id), "{damaged}: {found:?}"),
+                Err(error) => {
+                    let why = error.to_string();
+                    assert!(!is_known && why.contains(damaged) && why.contains("move it to another folder"), "{why}");
+                }
+            }
+            assert!(found(RolloutName::of_application(damaged)).is_err(), "{damaged}");
+            std::fs::remove_file(state.path().join(format!("{damaged}.journal"))).unwrap();
+        }
     }
 
     #[test]

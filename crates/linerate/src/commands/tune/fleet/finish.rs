@@ -83,6 +83,10 @@ fn query_fleet(
     Ok(FleetStatus { rollout, reported })
 }
 
+fn rollout_named(id: Option<&str>) -> Result<Option<RolloutName>, Failure> {
+    id.map(str::parse).transpose().map_err(Failure::usage)
+}
+
 fn query_of(named: Option<RolloutName>) -> RolloutQuery {
     named.map_or(RolloutQuery::Newest, RolloutQuery::Named)
 }
@@ -240,9 +244,10 @@ impl FleetStatus {
 /// Keeps the changes of a rollout, on all of its nodes or on none.
 pub(in crate::commands::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> Result<ExitCode, Failure> {
     let nodes = read_nodes(&flags.fleet_flags, fleet)?;
+    let named = rollout_named(flags.id.as_deref())?;
     let interrupt = consent_and_watch(&flags.fleet_flags, &nodes)?;
     let mut lines = NodeAgents::new(&nodes, &flags.fleet_flags.reach);
-    let found = query_fleet(&nodes, query_of(flags.rollout), &mut lines, &interrupt)?;
+    let found = query_fleet(&nodes, query_of(named), &mut lines, &interrupt)?;
     let name = found.rollout()?;
     confirmable(name, &node_answers(&nodes, &found.reported)).map_err(|why| {
         let code = match () {
@@ -269,7 +274,7 @@ pub(in crate::commands::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> 
 /// Takes a rollout back on all of its nodes.
 pub(in crate::commands::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -> Result<ExitCode, Failure> {
     let nodes = read_nodes(&flags.fleet_flags, fleet)?;
-    let named: Option<RolloutName> = flags.id.as_deref().map(str::parse).transpose().map_err(Failure::usage)?;
+    let named = rollout_named(flags.id.as_deref())?;
     let site = flags.site.as_deref().map(site_file::read_site).transpose()?;
     let interrupt = consent_and_watch(&flags.fleet_flags, &nodes)?;
     let mut lines = NodeAgents::new(&nodes, &flags.fleet_flags.reach);
