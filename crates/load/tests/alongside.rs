@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use linerate_load::point::{PointDriver, PointOutcome, drive};
 use linerate_load::session::{EndCondition, PointPlan};
+use linerate_record::load::Spacing;
 use linerate_record::run::{Op, OutsideRow, StopReason};
 use linerate_wire::clock::Clock;
+use linerate_wire::open_loop::Arrivals;
 
 use crate::driving::{bodies, plan, session};
 
@@ -103,6 +105,17 @@ fn what_intervals_count_and_what_is_beside_them_is_what_the_server_got() {
         assert_eq!(heads.load(Ordering::Relaxed), all, "{op}, {stops_after}: {counted} and {row:?}");
     }
     assert!(dropped > 0, "reads are given up");
+}
+
+#[test]
+fn what_a_target_that_fell_behind_has_in_its_queue_is_answered_before_the_next_visit() {
+    let (address, _) = counting();
+    // A thousand fall due in a second, of which the server answers a hundred.
+    let arrivals = Some(Arrivals { per_s: 1_000.0, spacing: Spacing::Constant, point: 0, client: (0, 1) });
+    let plan = PointPlan { until: EndCondition::Intervals(12), arrivals, ..plan(Op::Get, BYTES) };
+    let (counted, PointOutcome { alongside, .. }) = driven(address, &plan, u64::MAX);
+    let [row] = alongside[..] else { panic!("{alongside:?}") };
+    assert!(counted > 0 && row.answered > 0 && (row.dropped, row.failed) == (0, 0), "{row:?}");
 }
 
 #[test]

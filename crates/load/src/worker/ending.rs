@@ -268,9 +268,10 @@ impl Worker<'_> {
         self.gave_up = self.awaited > 0;
     }
 
-    /// Lets what kept the load up end. Reads are dropped; writes are waited for, since a PUT that was sent whole may be
-    /// stored after its connection is gone, and would then outlive the clean-up. Those that were in flight at the end
-    /// of the point have been waited for.
+    /// Lets what kept the load up end. Reads of a closed loop are dropped. Writes are waited for, since a PUT that was
+    /// sent whole may be stored after its connection is gone, and would then outlive the clean-up; and so are reads of
+    /// a schedule: where the target fell behind, they fill its queue, in front of those of the next visit. Those that
+    /// were in flight at the end of the point have been waited for.
     pub(super) fn drain(&mut self, events: &mut Events) -> Result<(), Errno> {
         self.stage = Stage::Draining;
         let mut until_ns = self.given.clock.now_ns() + DRAIN_NS;
@@ -281,10 +282,13 @@ impl Worker<'_> {
             if !hurried && self.given.interrupted.load(Ordering::Relaxed) {
                 (hurried, until_ns) = (true, until_ns.min(now_ns + DRAIN_INTERRUPTED_NS));
             }
-            let writes = || self.places.iter().filter(|c| c.phase != Phase::Idle && c.exchange.request_spec.changes());
+            let under_way = || self.places.iter().filter(|c| c.phase != Phase::Idle);
+            let writes = || under_way().filter(|c| c.exchange.request_spec.changes());
             let open = writes().count();
             let awaited = writes().filter(|c| c.exchange.since.is_alongside || !self.gave_up).count();
-            if awaited == 0 || now_ns > until_ns {
+            let is_queued = self.open_loop.is_some() && !hurried;
+            let queued = under_way().filter(|c| is_queued && c.exchange.since.is_alongside).count();
+            if (awaited == 0 && queued == 0) || now_ns > until_ns {
                 writes().for_each(|c| c.transport.drop_unsent_on_close());
                 self.unended_writes += open as u64;
                 return Ok(());
