@@ -12,7 +12,7 @@ use linerate_analysis::view::{
 use crate::phrases;
 
 /// The columns of [`csv`], in order.
-const COLUMNS: [&str; 60] = [
+const COLUMNS: [&str; 61] = [
     "workload",
     "size",
     "concurrency",
@@ -73,6 +73,7 @@ const COLUMNS: [&str; 60] = [
     "warmup_errors",
     "open_requests",
     "bytes_per_s_with_open",
+    "quick_look",
 ];
 
 /// The columns behind these in a run of several clients.
@@ -92,8 +93,8 @@ const CLIENT_COLUMNS: [&str; 12] = [
 ];
 
 /// One row per point under a row of column names: the points measured, each with a row per operation behind it where it
-/// has several, and behind all of a series a row for all visits of each concurrency that was visited again; then
-/// linerate's own ceilings. `purpose` tells them apart.
+/// has several, and behind all of a series a row for all visits of each concurrency or rate that was visited again;
+/// then linerate's own ceilings. `purpose` tells them apart. Half widths are of 95 %, unless `quick_look` is true.
 ///
 /// Quoted as RFC 4180 has it, with lines ended by a line feed alone. A figure that is not known is empty, and so is one
 /// of what did not happen.
@@ -109,7 +110,8 @@ pub fn csv(view: &View) -> String {
     for series in &view.series {
         for point in &series.points {
             let Series { workload, size, range_bytes, .. } = series;
-            let row = Row { view, workload, size, clients: series.clients, range_bytes: *range_bytes, point };
+            let (clients, quick_look) = (series.clients, Some(series.summary.quick_look));
+            let row = Row { view, workload, size, clients, range_bytes: *range_bytes, quick_look, point };
             row.push(&mut text, row.of_point(RowPurpose::Measure), None);
             for figures in point.ops.iter().filter(|_| point.ops.len() > 1) {
                 row.push(&mut text, row.of_operation(figures), None);
@@ -120,7 +122,8 @@ pub fn csv(view: &View) -> String {
         }
         for point in &series.pooled {
             let Series { workload, size, range_bytes, .. } = series;
-            let row = Row { view, workload, size, clients: series.clients, range_bytes: *range_bytes, point };
+            let (clients, quick_look) = (series.clients, Some(series.summary.quick_look));
+            let row = Row { view, workload, size, clients, range_bytes: *range_bytes, quick_look, point };
             row.push(&mut text, row.of_point(RowPurpose::Together), None);
         }
     }
@@ -128,7 +131,7 @@ pub fn csv(view: &View) -> String {
         let ClientCeiling { workload, size, point, .. } = ceiling;
         let of_series = view.series.iter().find(|series| series.workload == *workload && series.size == *size);
         let range_bytes = of_series.and_then(|series| series.range_bytes);
-        let row = Row { view, workload, size, clients: ceiling.clients, range_bytes, point };
+        let row = Row { view, workload, size, clients: ceiling.clients, range_bytes, quick_look: None, point };
         row.push(&mut text, row.of_point(RowPurpose::Ceiling), None);
         if let Some(plain) = &ceiling.plain {
             let row = Row { point: plain, ..row };
@@ -170,6 +173,8 @@ struct Row<'a> {
     size: &'a MaybeKnown<PointSizes>,
     clients: Option<u32>,
     range_bytes: Option<u64>,
+    /// Whether half widths of its series are not of 95 %; absent for ceilings.
+    quick_look: Option<bool>,
     point: &'a Point,
 }
 
@@ -186,6 +191,7 @@ impl Row<'_> {
         let half_width = |estimate: &Estimate| estimate.half_width_95.filter(|_| measured);
         let of_bytes = half_width(&point.bytes_per_s).filter(|_| moved(point.bytes_per_s.mean).is_some());
         add(&mut figures, "bytes_per_s_half_width_95", of_bytes);
+        add(&mut figures, "quick_look", self.quick_look);
         add(&mut figures, "requests_per_s_half_width_95", half_width(&point.requests_per_s));
         add(&mut figures, "bytes_per_s", moved(point.bytes_per_s.mean));
         add(&mut figures, "requests_per_s", point.has_ended_requests().then_some(point.requests_per_s.mean));

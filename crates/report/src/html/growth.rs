@@ -21,10 +21,11 @@ const HEADS: [&str; 10] = [
     "Plan|the site's lowest ceiling with that many clients, and its bottleneck",
 ];
 
-const HINT: &str = "Each number of clients at the concurrency at which it gave most. Bars span the 95 % confidence \
-                    interval. A ring marks where growth ended: the least number that gives 95 % of the best, and the \
-                    bar through it those that may be it. Dotted: the Universal Scalability Law over clients, where it \
-                    fits. Dashes and dots: the site's ceiling with so many clients, where it was described.";
+const HINT: &str = "Each number of clients at the concurrency at which it gave most. Bars span the confidence \
+                    interval: of 95 %, but in a quick look. A ring marks where growth ended: the least number that \
+                    gives 95 % of the best, and the bar through it those that may be it. Dotted: the Universal \
+                    Scalability Law over clients, where it fits. Dashes and dots: the site's ceiling with so many \
+                    clients, where it was described.";
 
 /// The section; nothing where the number of clients was not varied.
 pub(super) fn section(view: &View) -> String {
