@@ -51,9 +51,17 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
     let is_searched = requested.search.is_some() || requested.rate_search.is_some();
     let most = is_searched.then(|| (SEARCHED_ROWS / view.series.len().max(1)).max(SERIES_ROWS_LEAST));
     let mut claims = BTreeSet::new();
+    let is_brief = series_table::is_brief(why, most);
+    let mut heads = String::new();
     for series in &view.series {
-        text.push('\n');
-        text.push_str(&series_table::series_table(series, why, most, look));
+        // Series that share a screen stand below each other, and under the same names where they have the same columns.
+        let own = series_table::heads(series);
+        let is_below = is_brief && own == heads;
+        if !is_below {
+            text.push('\n');
+        }
+        text.push_str(&series_table::series_table(series, (!is_below).then_some(own.as_str()), why, most, look));
+        heads = own;
         if let Some(range) = series.range_bytes {
             let reported = format!("each GET reads {} at a random place of an object that is longer", Bytes(range));
             text.push_str(&hanging(" ranges", 10, &reported, look));
@@ -62,7 +70,7 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
             text.push_str(&hanging(" ▸", 3, &phrases::sustained(sustained, &slo.to_string()), look));
         }
         let is_new = series.limit.as_ref().is_some_and(|limit| claims.insert(&limit.claim));
-        if is_new || !series_table::is_brief(why, most) {
+        if is_new || !is_brief {
             text.push_str(&verdict(view, series, why, is_new, look));
         }
     }

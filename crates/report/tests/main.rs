@@ -13,3 +13,4 @@ mod plans;
 mod rolled;
 mod rollouts;
 mod tried;
+mod visits;

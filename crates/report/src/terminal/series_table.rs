@@ -1,4 +1,4 @@
-//! The rows of a series: a row a concurrency or rate, all its visits together; with reasons, a row a visit.
+//! The rows of a series: a row a concurrency or rate, all its visits together; with reasons, a row a visit before it.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -194,9 +194,21 @@ pub(super) fn is_brief(why: bool, most: Option<usize>) -> bool {
     !why && most.is_some_and(|most| most <= SERIES_ROWS_LEAST)
 }
 
-/// The rows of a series: one a visit with reasons, else one a concurrency or rate; of what a search visited `most` at
-/// the most.
-pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look: TextStyle) -> String {
+/// The names above the rows of a series.
+pub(super) fn heads(series: &Series) -> String {
+    let is_open = series.points.iter().any(|point| point.open.is_some());
+    if is_open { open_table_header() } else { table_header(series.measure) }
+}
+
+/// The rows of a series, below `heads` where these are not those of the series above: one a concurrency or rate, with
+/// reasons behind its visits; without them, of what a search visited `most` at the most.
+pub(super) fn series_table(
+    series: &Series,
+    heads: Option<&str>,
+    why: bool,
+    most: Option<usize>,
+    look: TextStyle,
+) -> String {
     let mut text = String::new();
     let of_clients = |clients| phrases::plural(u64::from(clients), "client");
     let name = phrases::series_name(series);
@@ -204,12 +216,12 @@ pub(super) fn series_table(series: &Series, why: bool, most: Option<usize>, look
     if series.clients.is_some() {
         text.push_str(&format!(" {}\n", clean(&name)));
     }
-    let is_open = series.points.iter().any(|point| point.open.is_some());
-    let header = if is_open { open_table_header() } else { table_header(series.measure) };
-    text.push_str(&paint(Colour::Dim, header.trim_end(), look));
-    text.push('\n');
+    if let Some(heads) = heads {
+        text.push_str(&paint(Colour::Dim, heads.trim_end(), look));
+        text.push('\n');
+    }
     let is_brief = is_brief(why, most);
-    let rows = if why { series.points.iter().map(|point| (point, 1)).collect() } else { rows_together(series) };
+    let rows = if why { rows_of_visits(series) } else { rows_together(series) };
     let all = rows.len();
     let rows = if why { rows } else { most.map_or(rows.clone(), |most| chosen(series, &rows, most)) };
     let labels = iter::once(label.as_str()).chain(iter::repeat(""));
@@ -256,18 +268,17 @@ fn row(series: &Series, label: &str, point: &Point, visits: usize, marker: &str,
     text
 }
 
-/// A point for each concurrency or rate, with the number of its visits. Of a rate it is the last visit, which has what
-/// is shown by all of them.
+/// A point for each concurrency or rate, all of its visits together, with their number.
 fn rows_together(series: &Series) -> Vec<(&Point, usize)> {
-    let rate = |point: &Point| point.open.as_ref().map(|open| open.requested_per_s);
-    let mut rows: Vec<(&Point, usize)> = Vec::new();
-    for point in series.at_each() {
-        match rows.last_mut() {
-            Some((last, visits)) if rate(point).is_some() && rate(last) == rate(point) => {
-                (*last, *visits) = (point, *visits + 1);
-            }
-            _ => rows.push((point, if point.open.is_some() { 1 } else { series.visits_of(point).count().max(1) })),
-        }
+    series.at_each().into_iter().map(|point| (point, series.visits_of(point).count().max(1))).collect()
+}
+
+/// The same, each behind its visits where there are several.
+fn rows_of_visits(series: &Series) -> Vec<(&Point, usize)> {
+    let mut rows = Vec::new();
+    for (point, visits) in rows_together(series) {
+        rows.extend(series.visits_of(point).map(|visit| (visit, 1)));
+        rows.extend((visits > 1).then_some((point, visits)));
     }
     rows
 }
