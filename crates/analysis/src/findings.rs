@@ -111,8 +111,8 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
             all.extend(errors::in_warmup(label, point));
             all.extend(target_lost::of_point(label, point, run));
             all.extend(ended_early::of_point(label, point, run));
-            all.extend(open_loop::findings(label, point));
         }
+        all.extend(series.at_each().into_iter().flat_map(|point| open_loop::findings(label, series, point)));
         all.extend(OF_SERIES.iter().filter_map(|check| check(run, label, series)));
         all.extend(open_loop::missed(label, series, &records.manifest.requested));
         all.extend(open_loop::contradicted(label, series, &records.manifest.requested));
@@ -249,16 +249,16 @@ fn rates(run: &Run<'_>, point: u32, measure: Measure) -> Vec<f64> {
         .collect()
 }
 
-/// What is judged of a series: each visit, and all visits of a concurrency together where they are enough, since what
-/// they differ by is in their interval.
+/// What is judged of a series: each visit, and all visits of a concurrency or rate together where they are enough,
+/// since what they differ by is in their interval.
 fn judged(series: &Series) -> impl Iterator<Item = &Point> {
-    let visits = series.points.iter().filter(|point| series.of_enough_visits(point.concurrency).is_none());
-    visits.chain(series.pooled.iter().filter(|row| series.of_enough_visits(row.concurrency).is_some()))
+    let visits = series.points.iter().filter(|point| series.of_enough_visits(point).is_none());
+    visits.chain(series.pooled.iter().filter(|row| series.of_enough_visits(row).is_some()))
 }
 
 /// Throughput of each whole interval of what is judged, in the order of time.
 fn rates_judged(run: &Run<'_>, series: &Series, point: &Point) -> Vec<f64> {
-    if series.of_enough_visits(point.concurrency).is_none() {
+    if series.of_enough_visits(point).is_none() {
         return rates(run, point.point, series.measure);
     }
     series.visits_of(point).flat_map(|visit| rates(run, visit.point, series.measure)).collect()

@@ -16,6 +16,10 @@ const RATE_REACHED: f64 = 0.98;
 /// Half widths of the 95 % interval in three standard errors of what ended, at its degrees of freedom.
 const THREE_ERRORS: f64 = 3.0 / 2.0;
 
+/// How many times more than three standard errors fewer requests than are expected fall due, before that is no chance:
+/// at three alone, one schedule of thousands would be said not to be reached.
+const DRAWN_CHANCES: f64 = 2.0;
+
 /// Growth of what is outstanding, as a share of what fell due, from which a target does not keep up.
 const GROWTH_SHARE: f64 = 0.01;
 
@@ -27,16 +31,6 @@ const THREADS_BUSY: f64 = 0.85;
 
 /// What shows more than a search for the highest rate does.
 const WITHOUT_SLO: &str = "for the highest throughput, whatever the latency, measure without --slo";
-
-/// Longest warm-up of an open loop that is not given one, in milliseconds.
-const WARMUP_MS: u64 = 1_000;
-
-/// Warm-up of an open loop that is not given one, in milliseconds. Throughput follows the schedule from the first
-/// interval on and tells of no warm-up: what connecting does to latencies is over soon.
-#[must_use]
-pub fn warmup_ms(duration_ms: u64) -> u64 {
-    (duration_ms / 5).min(WARMUP_MS)
-}
 
 /// What an open loop is judged by.
 pub struct OpenLoopInput<'a> {
@@ -94,6 +88,34 @@ pub(crate) fn figures(
     }))
 }
 
+/// The open loop of several visits of a rate: what was counted added up, and of each bound what all visits show. `all`
+/// is that of all their intervals, whose latencies stay. Every visit begins without a backlog.
+pub(crate) fn together(all: OpenLoop, visits: &[Point]) -> OpenLoop {
+    let of_visits = || visits.iter().filter_map(|visit| visit.open.as_ref());
+    let sum = |counted: fn(&OpenLoop) -> u64| of_visits().map(counted).sum::<u64>();
+    let short_by_chance = of_visits().map(|open| open.short_by_chance.powi(2)).sum::<f64>().sqrt();
+    let ended: u64 = visits.iter().map(|visit| visit.requests + visit.error_count()).sum();
+    let requested: f64 = visits.iter().filter_map(|visit| Some(requested_of(visit.open.as_ref()?, visit))).sum();
+    let is_reached = ended as f64 >= RATE_REACHED * requested - short_by_chance;
+    let of_visit = |visit: &Point, place: usize| {
+        let bound = visit.open.as_ref()?.bounds.get(place)?;
+        Some(exceedance(bound, visit.measured_ms))
+    };
+    let bound = |(place, bound): (usize, &BoundFigures)| {
+        let each: Vec<ExceedanceShare> = visits.iter().filter_map(|visit| of_visit(visit, place)).collect();
+        judged(bound.bound, &ExceedanceShare::together(&each), is_reached)
+    };
+    OpenLoop {
+        due: sum(|open| open.due),
+        bounds: all.bounds.iter().enumerate().map(bound).collect(),
+        backlog: sum(|open| open.backlog),
+        outstanding_first: sum(|open| open.outstanding_first),
+        outstanding_last: sum(|open| open.outstanding_last),
+        short_by_chance,
+        ..all
+    }
+}
+
 /// How one bound fared. A request's fate is known when it ends within the bound, when it fails, and when it has been
 /// due for as long as the bound: one that is outstanding then took longer, whatever becomes of it, and one that is
 /// younger at the end is not counted. So a stall counts the same in the middle of a point and at its end.
@@ -122,32 +144,45 @@ pub fn bound_figures(bound: LatencyBound, of: &OpenLoopInput<'_>) -> Result<Boun
         Some(_) => 0,
         None => outstanding(of.measured.last()).saturating_sub(outstanding(of.measured.first())),
     };
-    let due: u64 = of.measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum();
+    let due = due(of);
     let chance = slo::chance(of.at_random, due, outstanding(of.measured.first()));
     if let Some(last) = of_intervals.last_mut().filter(|_| growth as f64 > GROWTH_SHARE * due as f64 + chance) {
         *last = (last.0.saturating_add(growth), last.1.saturating_add(growth));
     }
-    let (count, over) = of_intervals.iter().fold((0, 0), |sum, i| (sum.0 + i.0, sum.1 + i.1));
-    let share = ExceedanceShare::of_intervals(&of_intervals, measured_ms(of));
+    Ok(judged(bound, &ExceedanceShare::of_intervals(&of_intervals, measured_ms(of)), is_reached(of)))
+}
+
+/// What the share of requests over a bound shows of it, at a rate that was reached or was not.
+fn judged(bound: LatencyBound, share: &ExceedanceShare, is_reached: bool) -> BoundFigures {
     let (allowed, share_95) = (bound.share_over(), share.interval(0.95));
-    let is_reached = is_reached(of);
-    Ok(BoundFigures {
+    BoundFigures {
         bound,
-        count,
-        over,
+        count: share.count,
+        over: share.over,
         over_share: share.share(),
         effective: share.effective,
         freedom: share.freedom,
-        held: is_reached && count > 0 && share.share() <= allowed,
+        held: is_reached && share.count > 0 && share.share() <= allowed,
         verdict: slo::shown(share_95, allowed, is_reached),
         share_95: Some(share_95),
         of_rate: None,
         stop_ruled_out_ms: Some(share.stop_ruled_out_ms(allowed)),
-    })
+    }
+}
+
+/// The share over a bound of a point that took so long, as its figures have it.
+const fn exceedance(bound: &BoundFigures, measured_ms: u64) -> ExceedanceShare {
+    let BoundFigures { count, over, effective, freedom, .. } = *bound;
+    ExceedanceShare { count, over, effective, freedom, measured_ms }
 }
 
 fn measured_ms(of: &OpenLoopInput<'_>) -> u64 {
     of.measured.iter().map(|i| i.to_ms - i.from_ms).sum()
+}
+
+/// Requests that fell due.
+fn due(of: &OpenLoopInput<'_>) -> u64 {
+    of.measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum()
 }
 
 /// Requests that ended in each interval, well or not.
@@ -155,20 +190,33 @@ fn ended<'a>(of: &OpenLoopInput<'a>) -> impl Iterator<Item = u64> + use<'a> {
     of.measured.iter().map(|i| i.rows.iter().map(|r| r.requests + r.errors.values().sum::<u64>()).sum())
 }
 
-/// By how many requests what ended may fall short of what was asked by chance: by what falls due at random, and by what
-/// a pause at the end of a point holds up, of which the scatter of what ended in each interval knows.
+/// By how many requests what ended may fall short of what was requested by chance: by what was outstanding before, and
+/// by what a pause at the end of a point holds up, of which the scatter of what ended in each interval knows.
 fn short_by_chance(of: &OpenLoopInput<'_>) -> f64 {
-    let due: u64 = of.measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum();
     let per_interval: Vec<f64> = ended(of).map(|n| n as f64).collect();
     let half = estimate::mean_with_interval(&per_interval).half_width_95.unwrap_or(0.0);
     let scatter = THREE_ERRORS * half * per_interval.len() as f64;
-    slo::chance(of.at_random, due, outstanding(of.measured.first())).max(scatter)
+    slo::chance(false, 0, outstanding(of.measured.first())).max(scatter)
 }
 
-/// Whether as many requests ended as were asked for, but for what chance explains.
+/// Whether as many requests ended as were requested, but for what chance explains.
 fn is_reached(of: &OpenLoopInput<'_>) -> bool {
-    let requested = of.requested_per_s * measured_ms(of) as f64 / 1e3;
+    let expected = of.requested_per_s * measured_ms(of) as f64 / 1e3;
+    let requested = requested(due(of), of.at_random, expected);
     ended(of).sum::<u64>() as f64 >= RATE_REACHED * requested - short_by_chance(of)
+}
+
+/// Requests that a schedule had for the target, of which so many are expected. What it draws at random is as many as it
+/// is: that few fell due is no fault of the target. Fewer than chance draws fall due where clients were lost that
+/// should have sent the rest.
+fn requested(due: u64, at_random: bool, expected: f64) -> f64 {
+    let by_chance = DRAWN_CHANCES * slo::chance(at_random, due, 0);
+    if due as f64 >= RATE_REACHED * expected - by_chance { due as f64 } else { expected }
+}
+
+/// The same of a point.
+fn requested_of(open: &OpenLoop, point: &Point) -> f64 {
+    requested(open.due, open.at_random, open.requested_per_s * point.measured_ms as f64 / 1e3)
 }
 
 /// Requests that have been outstanding for longer than the bound at the end of an interval, where that is known.
@@ -187,18 +235,11 @@ fn outstanding(interval: Option<&&Interval>) -> u64 {
 #[must_use]
 pub fn rate_visit(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
-    let failed_per_s = point.error_count() as f64 * 1e3 / point.measured_ms.max(1) as f64;
-    let share = |b: &BoundFigures| ExceedanceShare {
-        count: b.count,
-        over: b.over,
-        effective: b.effective,
-        freedom: b.freedom,
-        measured_ms: point.measured_ms,
-    };
+    let (ended, requested) = ((point.requests + point.error_count()) as f64, requested_of(open, point));
     Some(RateVisit {
         rate_per_s: open.requested_per_s,
-        achieved_per_s: point.requests_per_s.mean + failed_per_s,
-        shares: open.bounds.iter().map(share).collect(),
+        achieved_per_s: open.requested_per_s * if requested > 0.0 { ended / requested } else { 1.0 },
+        shares: open.bounds.iter().map(|bound| exceedance(bound, point.measured_ms)).collect(),
         chance: open.short_by_chance,
         spent_ms: point.warmup_ms + point.measured_ms,
     })
@@ -229,15 +270,14 @@ pub(crate) fn judge(series: &mut Series, requested: &LoadRequest) {
         return;
     };
     let limits = limits(slo, search, requested.duration_ms);
-    let points: Vec<&mut Point> = series.points.iter_mut().collect();
-    tell(points, &visits, &limits);
+    tell(series.points.iter_mut().chain(&mut series.pooled), &visits, &limits);
     series.sustained = Some(slo::judge(&visits, &limits));
 }
 
 /// Has points say of their bounds what the visits of a search show of their rates.
-fn tell(points: Vec<&mut Point>, visits: &[RateVisit], limits: &RateSearchLimits) {
+fn tell<'p>(points: impl Iterator<Item = &'p mut Point>, visits: &[RateVisit], limits: &RateSearchLimits) {
     let of_rates = slo::verdicts(visits, limits);
-    for open in points.into_iter().filter_map(|point| point.open.as_mut()) {
+    for open in points.filter_map(|point| point.open.as_mut()) {
         let reported =
             of_rates.iter().find(|(rate, _)| *rate == open.requested_per_s).map_or(&[][..], |(_, reported)| reported);
         for (bound, (verdict, of_rate)) in open.bounds.iter_mut().zip(reported) {
@@ -254,6 +294,11 @@ fn longer(bound: &BoundFigures) -> Option<f64> {
     (share < allowed && factor.is_finite() && factor <= LONGER_MAX).then_some(factor.max(1.0))
 }
 
+/// The numbers of all visits of a point.
+fn numbers(series: &Series, point: &Point) -> Vec<u32> {
+    series.visits_of(point).map(|visit| visit.point).collect()
+}
+
 /// That bounds were missed, or kept without a proof: by each rate that was asked for, or by all that a search tried.
 pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> Vec<Finding> {
     let Some(slo) = &requested.slo else { return Vec::new() };
@@ -262,7 +307,7 @@ pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> V
         kind: FindingKind::SloMissed,
         severity: Severity::Warning,
         confidence: Confidence::Certain,
-        points: vec![point.point],
+        points: numbers(series, point),
         claim,
         evidence: evidence(point),
         remedy: "find the time on the timeline and what the target did then, or lower the rate".into(),
@@ -275,7 +320,7 @@ pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> V
             BoundVerdict::Missed => Some(finding(p, format!("{slo} did not hold at {rate}/s{lowest} ({label})"))),
             BoundVerdict::InDoubt => Some(Finding {
                 kind: FindingKind::SloInDoubt,
-                remedy: in_doubt(&bounds(p)),
+                remedy: in_doubt(&bounds(p), requested),
                 ..finding(p, format!("{slo} is not shown to hold at {rate}/s{lowest} ({label})"))
             }),
         }
@@ -283,7 +328,7 @@ pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> V
     match &series.sustained {
         // Whatever is shown of higher rates: none of them is to be relied on.
         Some(sustained) if sustained.outcome == RateSearchOutcome::NoneHolds => {
-            let lowest = series.points.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)));
+            let lowest = series.at_each().into_iter().min_by(|a, b| rate(a).total_cmp(&rate(b)));
             lowest.and_then(|lowest| reported(lowest, ", the lowest rate that was tried")).into_iter().collect()
         }
         Some(sustained) if sustained.holds_per_s.is_none() => {
@@ -293,19 +338,14 @@ pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> V
             };
             let doubt_finding = |leaning: &Point| Finding {
                 kind: FindingKind::SloInDoubt,
-                remedy: in_doubt(&bounds(leaning)),
+                remedy: in_doubt(&bounds(leaning), requested),
                 ..finding(leaning, claim(count(rate(leaning))))
             };
-            series
-                .points
-                .iter()
-                .find(|p| Some(rate(p)) == sustained.rate_per_s)
-                .map(doubt_finding)
-                .into_iter()
-                .collect()
+            let leaning = series.at_each().into_iter().find(|p| Some(rate(p)) == sustained.rate_per_s);
+            leaning.map(doubt_finding).into_iter().collect()
         }
         Some(_) => Vec::new(),
-        None => series.points.iter().filter_map(|p| reported(p, "")).collect(),
+        None => series.at_each().into_iter().filter_map(|p| reported(p, "")).collect(),
     }
 }
 
@@ -346,7 +386,7 @@ fn evidence(point: &Point) -> String {
 }
 
 /// What helps where bounds are shown neither to hold nor to be missed.
-fn in_doubt(bounds: &[BoundFigures]) -> String {
+fn in_doubt(bounds: &[BoundFigures], requested: &LoadRequest) -> String {
     if bounds.iter().any(|b| !b.held) {
         return "more requests were slow than allowed, which may be chance: measure longer, lower the rate, or relax \
                 the bound"
@@ -356,7 +396,8 @@ fn in_doubt(bounds: &[BoundFigures]) -> String {
     match factors {
         Some(factors) => {
             let factor = factors.into_iter().fold(1.0, f64::max);
-            format!("measure longer: --duration {factor:.1} times as long is enough if latencies stay the same")
+            let flag = if requested.rounds_ms.is_some() { "--time" } else { "--duration" };
+            format!("measure longer: {flag} {factor:.1} times as long is enough if latencies stay the same")
         }
         None => "the share of slow requests is just at the bound: lower the rate, or relax the bound".to_owned(),
     }
@@ -427,19 +468,20 @@ fn searched_to(slo: &Slo, rate: &str, verdict: Option<BoundVerdict>) -> String {
     }
 }
 
-/// What the open loop of a point gives to say.
-pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
+/// What the open loop of a rate gives to say, all of its visits together.
+pub(crate) fn findings(label: &str, series: &Series, point: &Point) -> Vec<Finding> {
     let Some(open) = &point.open else { return Vec::new() };
     let finding = |kind, claim, evidence, remedy: &str| Finding {
         kind,
         severity: Severity::Warning,
         confidence: Confidence::Certain,
-        points: vec![point.point],
+        points: numbers(series, point),
         claim,
         evidence,
         remedy: remedy.to_owned(),
     };
     let rate = count(open.requested_per_s);
+    let at_end = if series.visits_of(point).count() > 1 { "at the ends of its visits" } else { "at the end" };
     let mut found = Vec::new();
     if fell_behind(open) {
         let busy_share = point.client_busy.unwrap_or(0.0);
@@ -447,7 +489,7 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
         found.push(finding(
             FindingKind::FellBehind,
             format!(
-                "{} not keep up with {rate} requests/s: backlog {} at the end ({label})",
+                "{} not keep up with {rate} requests/s: backlog {} {at_end} ({label})",
                 if busy {
                     "linerate's threads, which were saturated, did"
                 } else {
@@ -456,8 +498,8 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
                 grouped(open.backlog)
             ),
             format!(
-                "{} requests were due and {} were answered; {} were outstanding after the first interval and {} at the \
-                 end; linerate's threads were busy {:.0} % of the time",
+                "{} requests were due and {} were answered; {} were outstanding after the first interval and {} \
+                 {at_end}; linerate's threads were busy {:.0} % of the time",
                 grouped(open.due),
                 grouped(point.requests),
                 grouped(open.outstanding_first),

@@ -24,13 +24,14 @@ pub const RATE_POINTS_MAX: usize = 18;
 #[must_use]
 pub fn visits_max(levels: &Levels, series_ms: Option<u64>, visit_ms: u64) -> usize {
     let in_time = |known: usize| series_ms.map_or(known, |ms| ms.div_ceil(visit_ms.max(1)) as usize);
+    let in_rounds = |count: usize| {
+        let rounds = series_ms.map_or(1, |ms| visit_times::rounds(ms, count, visit_ms));
+        count.saturating_mul(usize::try_from(rounds).unwrap_or(usize::MAX))
+    };
     match levels {
-        Levels::Given(all) => {
-            let rounds = series_ms.map_or(1, |ms| visit_times::rounds(ms, all.len(), visit_ms));
-            all.len().saturating_mul(usize::try_from(rounds).unwrap_or(usize::MAX))
-        }
+        Levels::Given(all) => in_rounds(all.len()),
+        Levels::Rates { per_s, .. } => in_rounds(per_s.len()),
         Levels::Searched { .. } => in_time(KNEE_POINTS_MAX),
-        Levels::Rates { per_s, .. } => per_s.len(),
         Levels::RateSearch { .. } => in_time(RATE_POINTS_MAX),
     }
 }
@@ -209,7 +210,7 @@ mod tests {
         let search = Levels::RateSearch { concurrency: 1, spacing: Spacing::Constant, highest_per_s: 9.0, slo };
         for (levels, expected) in [
             (Levels::Given(vec![1, 4, 9]), [3, 12]),
-            (rates(&[10.0, 20.0]), [2, 2]),
+            (rates(&[10.0, 20.0]), [2, 12]),
             (Levels::Searched { highest: 64 }, [12, 12]),
             (search, [18, 12]),
         ] {
@@ -239,14 +240,20 @@ mod tests {
             all,
             [1, 4, 9].map(|concurrency| (Level { concurrency, rate_per_s: None }, LevelTime::Visit(10_000)))
         );
+        // Rates are visited by the same rule.
+        let rates = Levels::Rates { concurrency: 9, spacing: Spacing::Constant, per_s: vec![1.0, 2.0, 4.0], slo: None };
         // In rounds, all are visited before a target of which nothing succeeds is given up.
         let in_rounds = LoadRequest { rounds_ms: Some(120_000), ..requested(None) };
-        let mut course = SeriesSearch::new(&levels, &in_rounds, 10_000, SeededRng::new(1, 0));
-        let visited = std::iter::from_fn(|| {
-            course.observe(StopReason::NoSuccess, None);
-            course.next_level()
-        });
-        assert_eq!(visited.count(), 3);
+        for levels in [levels, rates] {
+            let mut course = SeriesSearch::new(&levels, &in_rounds, 10_000, SeededRng::new(1, 0));
+            let visited = std::iter::from_fn(|| {
+                course.observe(StopReason::NoSuccess, None);
+                course.next_level()
+            });
+            assert_eq!(visited.count(), 3);
+            let mut course = SeriesSearch::new(&levels, &in_rounds, 10_000, SeededRng::new(1, 0));
+            assert_eq!(std::iter::from_fn(|| course.next_level()).count(), 12);
+        }
     }
 
     #[test]

@@ -84,11 +84,11 @@ pub struct RateProbe {
 pub struct RateVisit {
     /// Requests per second that were asked for.
     pub rate_per_s: f64,
-    /// Requests per second that ended.
+    /// Requests per second that ended, by their share of those that fell due.
     pub achieved_per_s: f64,
     /// For each bound, the requests whose fate is known and those of them that took longer from their intended start.
     pub shares: Vec<ExceedanceShare>,
-    /// By how many requests what ended may fall short of what was asked by chance: [`chance`].
+    /// By how many requests what ended may fall short of what fell due by chance: [`chance`].
     pub chance: f64,
     /// Time that the point took, warm-up included, in milliseconds.
     pub spent_ms: u64,

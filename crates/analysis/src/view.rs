@@ -32,6 +32,7 @@ pub(crate) use open::load_in_words;
 pub use open::{BoundFigures, OpenLoop};
 pub use predicted_curve::PredictedCurve;
 pub use sent_requests::SentRequests;
+pub(crate) use summary::is_visit;
 pub use summary::{Best, Failures, Summary, too_many_failed};
 
 /// Version of [`View`]'s JSON.
@@ -151,12 +152,12 @@ pub struct Series {
     pub range_bytes: Option<u64>,
     /// Which throughput tells the story.
     pub measure: Measure,
-    /// The points measured, by rising concurrency; one that was visited again has a point per visit. Points without a
-    /// single whole interval are left out.
+    /// The points measured, by rising concurrency or rate; one that was visited again has a point per visit. Points
+    /// without a single whole interval are left out.
     pub points: Vec<Point>,
-    /// All visits of a concurrency as one point, for each that was visited again: bytes, requests, times and histograms
-    /// added up, throughput with the interval that knows what visits differ by. Its number is that of the visit whose
-    /// throughput is nearest.
+    /// All visits of a concurrency or rate as one point, for each that was visited again: bytes, requests, times and
+    /// histograms added up, throughput with the interval that knows what visits differ by. Its number is that of the
+    /// visit whose throughput is nearest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pooled: Vec<Point>,
     /// Where more concurrency stopped paying; absent with a single concurrency, or where nothing succeeded.

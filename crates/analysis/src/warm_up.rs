@@ -5,6 +5,7 @@
 //! courses are averaged as Welch does (The Statistical Analysis of Simulation Results, 1983), here by the median over
 //! visits, so that one visit with a stall at its start is no warm-up either.
 
+use linerate_record::load::{Levels, WarmUp};
 use linerate_record::run::Interval;
 
 use crate::median::median;
@@ -12,6 +13,12 @@ use crate::median::median;
 /// The warm-up of a visit for which none is stated: a tenth of it, and a second at the most.
 const USUAL_PART: u64 = 10;
 const USUAL_MS_MAX: u64 = 1_000;
+
+/// The longest warm-up of a visit of an open loop for which none is stated, in milliseconds, and its part of the time
+/// that is measured. Throughput follows the schedule from the first interval on and tells of no warm-up: what
+/// connecting does to latencies is over soon.
+const OPEN_LOOP_MS_MAX: u64 = 1_000;
+const OPEN_LOOP_PART: u64 = 5;
 
 /// Visits from which something recurs.
 const VISITS_MIN: usize = 3;
@@ -34,6 +41,14 @@ const MOST: f64 = 0.75;
 #[must_use]
 pub fn usual_ms(visit_ms: u64) -> u64 {
     (visit_ms / USUAL_PART).min(USUAL_MS_MAX)
+}
+
+/// What of visits is not measured, in milliseconds, where that is known before them: what is stated, or of an open loop
+/// what suits visits that are measured for so long.
+#[must_use]
+pub fn known_ms(stated: WarmUp, levels: &Levels, measured_ms: u64) -> Option<u64> {
+    let of_open_loop = || levels.is_open().then(|| (measured_ms / OPEN_LOOP_PART).min(OPEN_LOOP_MS_MAX));
+    stated.0.map(|ns| ns / 1_000_000).or_else(of_open_loop)
 }
 
 /// A stated warm-up as it falls on the intervals of a visit: up to the start of the first whole one behind it. All of a

@@ -1,7 +1,7 @@
 //! Open loops, bounds on latencies and limits on errors, end to end. No root, nothing changed on the machine.
 
-use linerate_analysis::slo::RateSearchOutcome;
-use linerate_analysis::view::{Bottleneck, BoundFigures, View};
+use linerate_analysis::slo::{BoundVerdict, RateSearchOutcome};
+use linerate_analysis::view::{Bottleneck, BoundFigures, Point, View};
 use linerate_record::finding::FindingKind;
 use linerate_record::run::{MaybeKnown, StopReason};
 use tempfile::tempdir;
@@ -44,6 +44,29 @@ fn rates_are_points_whose_latencies_count_from_when_requests_were_due() {
         let html = std::fs::read_to_string(out.path().join("report.html")).unwrap();
         assert!(html.contains("Open loop: from when requests were due"));
     }
+}
+
+#[test]
+fn rates_are_visited_in_rounds_and_have_the_verdict_of_all_of_their_visits() {
+    let (out, target) = (tempdir().unwrap(), Served::null());
+    let times = OPEN.replace("--duration 1s", "--time 9s --duration 1200ms --warmup 300ms");
+    let flags = format!("--host {} {times} --rate 200/s,100/s --slo p90=30s", target.address);
+    let view = bench_view(out.path(), &flags);
+    let [series] = &view.series[..] else { panic!("{:?}", view.series) };
+    assert!(view.run.complete && series.points.len() == 6, "{:?}", series.points);
+    let mut in_order = series.points.clone();
+    in_order.sort_by_key(|point| point.point);
+    let rate = |point: &Point| point.open.as_ref().unwrap().requested_per_s;
+    for round in in_order.chunks(2) {
+        assert_ne!(rate(&round[0]), rate(&round[1]), "each once a round");
+    }
+    for row in series.at_each() {
+        let (visits, open) = (series.visits_of(row).count(), row.open.as_ref().unwrap());
+        assert_eq!((visits, open.bounds[0].verdict), (3, BoundVerdict::Held), "{open:?}");
+        assert_eq!(open.total_intended.count, row.requests);
+    }
+    let text = shown(&linerate().arg("report").arg(out.path()).output().unwrap());
+    assert_eq!(text.matches(" ×3 ").count(), 2, "one row a rate:\n{text}");
 }
 
 #[test]

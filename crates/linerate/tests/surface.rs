@@ -396,7 +396,7 @@ fn a_flag_that_would_do_nothing_is_refused_with_what_it_is_for() {
         ("--op delete --warmup 1s", "--warmup is for operations that can be repeated"),
         ("--op get --concurrent 1 --time 100h --duration 1s", "visits exceed the 4096 of one run"),
         ("--op get --concurrent 1,4 --time 1s --duration 2s", "--time 1s is too short for one round of --duration 2s"),
-        ("--op get --rate 5/s --time 4s --duration 1s", "--time is split among the rates"),
+        ("--op get --rate 5/s,9/s --time 2s --duration 1s", "--time 2s is too short for one round of --duration 1s"),
         ("--op get --concurrent auto --time 1s --duration 2s", "--time 1s is shorter than --duration 2s"),
         ("--op get --concurrent 1..64 --time 500ms", "visits of 71ms are too short"),
         ("--target null --drive .", "--drive is for --target embedded"),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use linerate_analysis::knee::VISITS_IN_A_POINT;
 use linerate_analysis::visit_times::{self, VISIT_MS, VISITS_ENOUGH};
+use linerate_analysis::warm_up;
 use linerate_record::lines::wrapped;
 use linerate_record::load::{Levels, Load, Server};
 use linerate_record::run::PointSizes;
@@ -92,7 +93,9 @@ pub fn dry_run(of: &DryRun<'_>, columns: Option<usize>) -> String {
         (false, true) => "writing objects, deleting them and measuring ceilings",
         (false, false) => "measuring ceilings",
     };
-    let time = format!("{}, plus {alongside}", time_in_words(load, &time));
+    let is_deleted = load.work.iter().any(|work| work.workload.is_delete_only());
+    let early = if is_deleted { "; a visit of delete ends earlier where its objects are all deleted" } else { "" };
+    let time = format!("{}, plus {alongside}{early}", time_in_words(load, &time));
     text.push_str(&line("time", &time));
     quick_look(load).into_iter().for_each(|look| text.push_str(&line("±", &look)));
     of.consent.into_iter().for_each(|why| text.push_str(&line("consent", why)));
@@ -103,7 +106,7 @@ pub fn dry_run(of: &DryRun<'_>, columns: Option<usize>) -> String {
 
 /// What the points take together in words, which are visited in rounds or not.
 fn time_in_words(load: &Load, time: &str) -> String {
-    let (Levels::Given(levels), Some(series_ns)) = (&load.levels, load.time.series_ns) else {
+    let (Some(levels), Some(series_ns)) = (load.levels.given(), load.time.series_ns) else {
         return format!("at most {time}");
     };
     let visit = duration_ns(visit_ns(load) as f64);
@@ -114,7 +117,9 @@ fn time_in_words(load: &Load, time: &str) -> String {
 
 /// A visit of a load, its warm-up included.
 fn visit_ns(load: &Load) -> u64 {
-    load.time.duration_ns + load.time.warmup_ns.0.unwrap_or(0)
+    let measured_ms = load.time.duration_ns / 1_000_000;
+    let warmup_ms = warm_up::known_ms(load.time.warmup_ns, &load.levels, measured_ms);
+    load.time.duration_ns + warmup_ms.unwrap_or(0) * 1_000_000
 }
 
 /// What must be said of intervals of too few visits; `None` where there are enough.
@@ -280,6 +285,32 @@ mod tests {
     }
 
     const NOTHING: PreparedWrites = PreparedWrites { objects: 0, bytes: 0.0, by_load: None, writing_s: 0.0 };
+
+    #[test]
+    fn visits_in_rounds_are_told_of_rates_as_of_concurrencies_and_what_ends_those_of_deletes() {
+        let rates =
+            Levels::Rates { concurrency: 1024, spacing: Spacing::Constant, per_s: vec![1.0, 2.0, 4.0], slo: None };
+        for (levels, measured_ms) in [(Levels::Given(vec![1, 4, 16]), 13_333), (rates, 12_333)] {
+            let mut load = load(&["get"], &["1MiB"], levels);
+            (load.time.duration_ns, load.time.series_ns) = (measured_ms * 1_000_000, Some(120_000_000_000));
+            assert_eq!(
+                time_in_words(&load, "2 min"),
+                "about 2 min in 3 rounds of visits of 13.3 s",
+                "{:?}",
+                load.levels
+            );
+        }
+        let said = |op: &str| {
+            let load = load(&[op], &["1MiB"], Levels::Given(vec![1]));
+            let most_ms = 1;
+            dry_run(
+                &DryRun { load: &load, numbers: 1, id: "x", before: NOTHING, most_ms, consent: None, notes: &[] },
+                None,
+            )
+        };
+        let early = "ceilings; a visit of delete ends earlier where its objects are all deleted\n";
+        assert!(said("delete").contains(early) && !said("get").contains("ends earlier"), "{}", said("delete"));
+    }
 
     #[test]
     fn a_dry_run_says_what_would_be_reached_and_written_and_that_nothing_was() {

@@ -22,7 +22,7 @@ use crate::records::Records;
 use crate::steady;
 use crate::view::{
     Bottleneck, ClientCeiling, ClientFigures, ClientFull, ClientNic, ClientSpread, MachineSample, Measure, Point,
-    Series, SeriesLimit, View,
+    Series, SeriesLimit, View, is_visit,
 };
 use crate::{bottlenecks, counters};
 
@@ -260,7 +260,7 @@ fn part(client: &Client, own: &Records, series: &[Series]) -> Result<ClientPart,
     for of_all in series {
         let Some(own_series) = view.series.iter().find(|own| is_same(own, of_all)) else { continue };
         for all in &of_all.pooled {
-            if let Some(point) = own_series.at_each().into_iter().find(|p| p.concurrency == all.concurrency) {
+            if let Some(point) = own_series.at_each().into_iter().find(|point| is_visit(all, point)) {
                 pooled.insert(all.point, figures(client, point, own, &samples));
             }
         }
@@ -332,7 +332,7 @@ fn own_limit(series: &Series, view: &View, own: &Records, samples: &[MachineSamp
     let alone = Series {
         measure: series.measure,
         points: own_series.visits_of(best).cloned().collect(),
-        pooled: own_series.pooled.iter().filter(|p| p.concurrency == best.concurrency).cloned().collect(),
+        pooled: own_series.together_of(best).cloned().into_iter().collect(),
         ..Series::empty(&series.workload, &series.size, series.clients)
     };
     let limit = bottlenecks::find(&alone, view.ceiling_of(&alone).as_deref(), own, samples)?;

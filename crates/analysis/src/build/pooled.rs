@@ -1,31 +1,31 @@
-//! Several visits of one concurrency, as one point: what was counted added up, histograms merged.
+//! Several visits of one concurrency or rate, as one point: what was counted added up, histograms merged.
 
 use linerate_record::histogram::DecodeError;
 use linerate_record::run::{Interval, PointBegin};
 
 use super::{PointVisits, point};
-use crate::bottlenecks;
+use crate::knee::{self, KneeVisit};
 use crate::records::Records;
-use crate::view::{MachineSample, Measure, Point, Series};
+use crate::view::{Estimate, MachineSample, Measure, Point, Series, is_visit};
 use crate::visit_times::VISITS_ENOUGH;
+use crate::{bottlenecks, open_loop};
 
-/// A point for each concurrency of a closed loop that was visited again, by rising concurrency.
+/// A point for each concurrency or rate that was visited again, rising.
 pub(super) fn pooled(
     series: &Series,
     decoded: &[(&PointBegin, Vec<&Interval>)],
     records: &Records,
     samples: &[MachineSample],
 ) -> Result<Vec<Point>, DecodeError> {
-    let (bytes, requests) = (series.together_in(Measure::Bytes), series.together_in(Measure::Requests));
+    let (bytes, requests) = (at_each(series, Measure::Bytes), at_each(series, Measure::Requests));
     let mut all = Vec::new();
-    for ((concurrency, bytes_per_s), (_, requests_per_s)) in bytes.into_iter().zip(requests) {
-        let visits: Vec<&Point> = series.points.iter().filter(|p| p.concurrency == concurrency).collect();
+    for ((visits, bytes_per_s), requests_per_s) in series.points.chunk_by(is_visit).zip(bytes).zip(requests) {
         let estimates = Point { bytes_per_s, requests_per_s, ..visits[0].clone() };
         let mean = estimates.throughput(series.measure).mean;
         let apart = |p: &Point| (p.throughput(series.measure).mean - mean).abs();
         let Some(nearest) = visits.iter().min_by(|a, b| apart(a).total_cmp(&apart(b))) else { continue };
-        let is_visit = |number: u32| visits.iter().any(|visit| visit.point == number);
-        let of_visits = || decoded.iter().filter(|(begin, _)| is_visit(begin.point));
+        let is_among = |number: u32| visits.iter().any(|visit| visit.point == number);
+        let of_visits = || decoded.iter().filter(|(begin, _)| is_among(begin.point));
         let intervals: Vec<&Interval> = of_visits().flat_map(|(_, intervals)| intervals).copied().collect();
         let Some((begin, _)) = of_visits().find(|(begin, _)| begin.point == nearest.point) else { continue };
         let are_enough = visits.len() as u64 >= VISITS_ENOUGH;
@@ -41,10 +41,20 @@ pub(super) fn pooled(
             machine_busy: bottlenecks::machine_busy(samples, &intervals),
             driven_by: nearest.driven_by,
             too_few_ended: visits.iter().any(|visit| visit.too_few_ended),
+            open: figures.open.map(|open| open_loop::together(open, visits)),
             ..figures
         }));
     }
     Ok(all)
+}
+
+/// Throughput at each concurrency or rate, with the interval of few visits. What puts visits together tells levels
+/// apart by a number, which a rate is not.
+fn at_each(series: &Series, measure: Measure) -> Vec<Estimate> {
+    let levels = (1..).zip(series.points.chunk_by(is_visit));
+    let visit = |level, point: &Point| KneeVisit { concurrency: level, ..point.visit(measure) };
+    let visits = levels.flat_map(|(level, visits)| visits.iter().map(move |point| visit(level, point)));
+    knee::together(&visits.collect::<Vec<_>>()).into_iter().map(|(_, estimate)| estimate).collect()
 }
 
 #[cfg(test)]

@@ -29,11 +29,12 @@ pub(super) fn knee(series: &Series) -> Option<Knee> {
     let knee = knee.filter(|k| k.outcome != KneeOutcome::Nothing)?;
     // All visits together have a latency of their own.
     let each = series.at_each();
-    let total = |concurrency: u32| each.iter().find(|p| p.concurrency == concurrency).map(|p| &p.total);
-    let (at, best) = (total(knee.concurrency)?, total(knee.best_concurrency)?);
+    let row = |concurrency: u32| each.iter().copied().find(|p| p.concurrency == concurrency);
+    let (at, best) = (&row(knee.concurrency)?.total, &row(knee.best_concurrency)?.total);
     // And where they are enough, a throughput of their own.
     let throughput = |concurrency: u32, of_search: Estimate| {
-        series.of_enough_visits(concurrency).map_or(of_search, |point| *point.throughput(series.measure))
+        let enough = row(concurrency).and_then(|point| series.of_enough_visits(point));
+        enough.map_or(of_search, |point| *point.throughput(series.measure))
     };
     Some(Knee {
         throughput: throughput(knee.concurrency, knee.throughput),

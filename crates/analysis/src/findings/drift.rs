@@ -30,7 +30,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     // What has not settled is reported as that.
     let is_reported = not_steady::is_reported(series);
     let of_judged = |point: &Point| {
-        let is_one = series.of_enough_visits(point.concurrency).is_none();
+        let is_one = series.of_enough_visits(point).is_none();
         let found = of_rates(&rates_judged(run, series, point), if is_one { "point" } else { "series" });
         found.filter(|_| point.steady || !is_reported)
     };

@@ -28,7 +28,7 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
 
 /// Whether a point had not settled, and is not one of so many visits that what they differ by is in their interval.
 fn is_unsettled(series: &Series, point: &Point) -> bool {
-    !point.steady && series.of_enough_visits(point.concurrency).is_none()
+    !point.steady && series.of_enough_visits(point).is_none()
 }
 
 /// Whether more points of a series had not settled than chance makes seem so.

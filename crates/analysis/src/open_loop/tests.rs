@@ -36,8 +36,9 @@ fn spec(rate_per_s: Option<f64>) -> PointSpec {
 
 fn at(open: OpenLoop, per_s: f64) -> Point {
     let requests_per_s = Estimate { mean: per_s, intervals: 10, ..Estimate::default() };
-    let requests = (open.due as f64 * per_s / open.requested_per_s) as u64;
-    Point { open: Some(open), requests, requests_per_s, ..point(1024, 0.0) }
+    let measured_s = open.due as f64 / open.requested_per_s;
+    let (requests, measured_ms) = ((measured_s * per_s) as u64, (measured_s * 1e3) as u64);
+    Point { open: Some(open), requests, requests_per_s, measured_ms, ..point(1024, 0.0) }
 }
 
 fn open_loop_input<'a>(requested_per_s: f64, measured: &'a [&'a Interval]) -> OpenLoopInput<'a> {
@@ -132,6 +133,40 @@ fn a_pause_at_the_end_of_few_requests_does_not_show_that_their_rate_was_not_reac
     assert_eq!(found.misses_per_s, None);
 }
 
+/// Intervals of a second, in each of which so many requests fell due and were answered.
+fn answered(each: u64) -> Vec<Interval> {
+    let intended = {
+        let mut intended = histogram::empty();
+        intended.record_n(5_000_000, each).unwrap();
+        histogram::encode(&intended)
+    };
+    let one = |i: u64| {
+        let row =
+            IntervalRow { total_intended: Some(intended.clone()), ..crate::build::tests::row(0, each, 0, 5_000_000) };
+        let none = || histogram::encode(&histogram::empty());
+        let open = OpenInterval { due: each, backlog: 0, in_flight: 0, late: none(), ages: Some(none()) };
+        let (from_ms, to_ms) = (i * 1_000, (i + 1) * 1_000);
+        Interval { from_ms, to_ms, open: Some(open), rows: vec![row], ..crate::build::tests::interval() }
+    };
+    (0..10).map(one).collect()
+}
+
+#[test]
+fn a_schedule_that_drew_few_requests_was_reached_and_one_that_lacks_a_client_was_not() {
+    let slo: Slo = "p90=100ms".parse().unwrap();
+    // Of a thousand requests a Poisson process draws no fewer than 870 in 100,000 cases, and 500 never.
+    for (due_each, is_held) in [(100, true), (87, true), (50, false)] {
+        let intervals = answered(due_each);
+        let measured: Vec<&Interval> = intervals.iter().collect();
+        let open = open_figures(Some(100.0), Some(&slo), &open_loop_input(100.0, &measured)).unwrap();
+        let expected = if is_held { BoundVerdict::Held } else { BoundVerdict::Missed };
+        assert_eq!(open.bounds[0].verdict, expected, "{due_each}: {open:?}");
+        let point = Point { measured_ms: 10_000, requests: 10 * due_each, ..at(open, due_each as f64) };
+        let of_search = slo::judge(&[rate_visit(&point).unwrap()], &RateSearchLimits::new(vec![0.1]));
+        assert_eq!(of_search.misses_per_s.is_none(), is_held, "{due_each}: {of_search:?}");
+    }
+}
+
 #[test]
 fn a_rate_that_misses_below_one_that_holds_is_told_with_both_figures() {
     let (mut series, requested) = (series(&[(1, 1_000, 20), (2, 1_000, 400), (4, 1_000, 20)]), requested(true));
@@ -150,8 +185,14 @@ fn a_rate_that_misses_below_one_that_holds_is_told_with_both_figures() {
     assert!(contradicted("get 4KiB", &series, &requested).is_some());
 }
 
+/// What a series of one point gives to say.
+fn found(point: &Point) -> Vec<Finding> {
+    let empty = Series::empty(&MaybeKnown::read("get"), &MaybeKnown::read("4KiB"), None);
+    findings("get", &Series { points: vec![point.clone()], ..empty }, point)
+}
+
 fn kinds(point: &Point) -> Vec<FindingKind> {
-    findings("get 4KiB", point).iter().map(|f| f.kind).collect()
+    found(point).iter().map(|f| f.kind).collect()
 }
 
 #[test]
@@ -220,16 +261,16 @@ fn a_rate_that_a_search_shows_to_miss_is_not_said_to_be_enough() {
 fn who_is_suspected_follows_from_the_threads_time() {
     let mut lost = at(open(1_000, 5, 400), 60.0);
     let outstanding = "5 were outstanding after the first interval and 400 at the end";
-    assert!(findings("get", &lost)[0].evidence.contains(outstanding), "{:?}", findings("get", &lost));
-    assert!(findings("get", &lost)[0].claim.starts_with("the target"));
+    assert!(found(&lost)[0].evidence.contains(outstanding), "{:?}", found(&lost));
+    assert!(found(&lost)[0].claim.starts_with("the target"));
     lost.client_busy = Some(0.97);
-    assert!(findings("get", &lost)[0].claim.starts_with("linerate's threads"));
+    assert!(found(&lost)[0].claim.starts_with("linerate's threads"));
 }
 
 #[test]
 fn too_few_slots_are_told_where_a_backlog_stays_and_does_not_grow() {
     let point = at(OpenLoop { intervals_with_backlog: 6, ..open(1_000, 50, 50) }, 100.0);
-    assert!(findings("get", &point)[0].remedy.contains("--concurrent"));
+    assert!(found(&point)[0].remedy.contains("--concurrent"));
 }
 
 #[test]

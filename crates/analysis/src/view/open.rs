@@ -18,7 +18,7 @@ pub struct OpenLoop {
     pub at_random: bool,
     /// Requests that fell due in the time measured.
     pub due: u64,
-    /// Requests that were due and not started at the end.
+    /// Requests that were due and not started at the end; of all visits of a rate, at the ends of all, as below.
     pub backlog: u64,
     /// The most at the end of an interval.
     pub backlog_max: u64,
@@ -26,7 +26,7 @@ pub struct OpenLoop {
     pub outstanding_first: u64,
     /// The same at the end of the last.
     pub outstanding_last: u64,
-    /// By how many requests what ended may fall short of what was asked by chance, at three standard errors.
+    /// By how many requests what ended may fall short of what fell due by chance, at three standard errors.
     #[serde(default)]
     pub short_by_chance: f64,
     /// How the bounds of `--slo` fared, in their order; empty without one.
@@ -75,8 +75,8 @@ pub struct BoundFigures {
     pub freedom: Option<f64>,
     /// Whether no more than the share allowed took longer, and the rate was reached.
     pub held: bool,
-    /// What is shown of the bound at this rate: by this point alone where rates were given, and in a search by all
-    /// points of the rate, as the search judges it.
+    /// What is shown of the bound at this rate: by this visit alone where rates were given, or by all visits where the
+    /// point is of all; and in a search by all visits of the rate, as the search judges it.
     #[serde(default)]
     pub verdict: BoundVerdict,
     /// The 95 % interval of the share that took longer, from 0 to 1; absent in views of versions without it.

@@ -52,7 +52,7 @@ pub struct Best {
     pub point: u32,
     /// All of its visits together, in the series' measure.
     pub throughput: Estimate,
-    /// Visits of that concurrency; 1 in an open loop.
+    /// Visits of that concurrency or rate.
     pub visits: u32,
     /// Its mean as a share of what linerate drives against the null target; absent where that was not measured.
     pub client_ceiling_share: Option<f64>,
@@ -113,24 +113,25 @@ impl Series {
     /// Throughput at each concurrency of a closed loop, all of its visits together.
     #[must_use]
     pub fn together(&self) -> Vec<(u32, Estimate)> {
-        self.together_in(self.measure)
-    }
-
-    /// The same in either measure.
-    pub(crate) fn together_in(&self, measure: Measure) -> Vec<(u32, Estimate)> {
         let closed = self.points.iter().filter(|point| point.open.is_none());
-        let mut all = knee::together(&closed.map(|point| point.visit(measure)).collect::<Vec<_>>());
+        let mut all = knee::together(&closed.map(|point| point.visit(self.measure)).collect::<Vec<_>>());
         for (concurrency, estimate) in &mut all {
-            if let Some(enough) = self.of_enough_visits(*concurrency) {
-                *estimate = *enough.throughput(measure);
+            let pooled = self.pooled.iter().find(|row| row.open.is_none() && row.concurrency == *concurrency);
+            if let Some(enough) = pooled.and_then(|row| self.of_enough_visits(row)) {
+                *estimate = *enough.throughput(self.measure);
             }
         }
         all
     }
 
-    /// All visits of a concurrency together, where they are so many that their interval is of what they differ by.
-    pub(crate) fn of_enough_visits(&self, concurrency: u32) -> Option<&Point> {
-        let pooled = self.pooled.iter().find(|point| point.concurrency == concurrency)?;
+    /// All visits of a point's concurrency or rate together, where it was visited again.
+    pub(crate) fn together_of(&self, point: &Point) -> Option<&Point> {
+        self.pooled.iter().find(|all| is_visit(all, point))
+    }
+
+    /// The same where they are so many that their interval is of what they differ by.
+    pub(crate) fn of_enough_visits(&self, point: &Point) -> Option<&Point> {
+        let pooled = self.together_of(point)?;
         (self.visits_of(pooled).count() as u64 >= VISITS_ENOUGH).then_some(pooled)
     }
 
@@ -139,7 +140,7 @@ impl Series {
         let visits = self.visits_of(row).count() as u64;
         let is_few = (2..VISITS_ENOUGH).contains(&visits);
         let is_quick_look = row.open.is_none() && (is_few || row.measured_ms < QUICK_MS);
-        if visits >= VISITS_ENOUGH && row.open.is_none() {
+        if visits >= VISITS_ENOUGH {
             let recurs_ms = row.measured_ms / VISITS_REACH;
             return Reach { is_quick_look, recurs_ms, lasts_ms: span_ms / STATE_REACH };
         }
@@ -147,11 +148,10 @@ impl Series {
         Reach { is_quick_look, recurs_ms: shortest_ms / REACH, lasts_ms: 0 }
     }
 
-    /// The points by rising concurrency or rate, one for each: all visits of a concurrency together.
+    /// The points by rising concurrency or rate, one for each: all of its visits together.
     #[must_use]
     pub fn at_each(&self) -> Vec<&Point> {
-        let pooled = |one: &Point| self.pooled.iter().find(|all| is_visit(all, one));
-        let mut each: Vec<&Point> = self.points.iter().map(|point| pooled(point).unwrap_or(point)).collect();
+        let mut each: Vec<&Point> = self.points.iter().map(|point| self.together_of(point).unwrap_or(point)).collect();
         each.dedup_by(|a, b| std::ptr::eq(*a, *b));
         each
     }
@@ -180,24 +180,21 @@ impl Series {
             })
         };
         let mean = |point: &Point| point.throughput(self.measure).mean;
-        let kept = self
-            .points
-            .iter()
-            .filter(|point| point.may_be_best())
-            .filter(keeps)
-            .max_by(|a, b| mean(a).total_cmp(&mean(b)));
+        let kept = self.at_each().into_iter().filter(|point| point.may_be_best()).filter(keeps);
+        let kept = kept.max_by(|a, b| mean(a).total_cmp(&mean(b)));
         kept.or_else(|| self.best_point())
     }
 
-    /// The visits that a point is of, which may be all of a concurrency.
+    /// The visits that a point is of, which may be all of a concurrency or rate.
     pub fn visits_of(&self, of: &Point) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(move |one| is_visit(of, one))
     }
 }
 
-/// Whether a point is a visit of the concurrency of another, or is that in an open loop.
-fn is_visit(of: &Point, one: &Point) -> bool {
-    one.point == of.point || (one.open.is_none() && of.open.is_none() && one.concurrency == of.concurrency)
+/// Whether both are visits of one concurrency, or of one rate.
+pub(crate) fn is_visit(of: &Point, one: &Point) -> bool {
+    let rate = |point: &Point| point.open.as_ref().map(|open| open.requested_per_s);
+    one.concurrency == of.concurrency && rate(one) == rate(of)
 }
 
 impl Estimate {

@@ -1,8 +1,11 @@
-//! What a search says of one rate, by up to three visits of it, where the share over the bound is known.
+//! What a search says of one rate, by up to three visits of it, and a run of what was visited in rounds, where the
+//! share over the bound is known.
 
 use linerate_analysis::build::build;
 use linerate_analysis::open_loop::rate_visit;
+use linerate_analysis::records::Records;
 use linerate_analysis::slo::{self, BoundVerdict, RateSearchLimits, RateVisit};
+use linerate_record::run::PointLine;
 use linerate_record::slo::Slo;
 use linerate_worlds::{ArrivalSpacing, OpenLoopTarget, STEP_MS, SeededRng, TargetPace, open};
 
@@ -26,6 +29,9 @@ const STATED: f64 = 0.01;
 /// The same of rates that miss by pauses so seldom that three visits may see none.
 const BLIND: f64 = 0.2;
 
+/// The share of 95 % intervals that lie above or below the truth, at the most.
+const ONE_SIDED: f64 = 0.025;
+
 /// How slow requests come about.
 #[derive(Clone, Copy)]
 enum Slow {
@@ -35,8 +41,8 @@ enum Slow {
     Pauses(f64),
 }
 
-/// A visit of a rate at which `share` of the requests take longer than the bound in the long run.
-fn visit(slow: Slow, rate_per_s: f64, share: f64, rng: &mut SeededRng) -> RateVisit {
+/// What a visit of a rate leaves at which `share` of the requests take longer than the bound in the long run.
+fn recorded(slow: Slow, rate_per_s: f64, share: f64, rng: &mut SeededRng) -> Records {
     let (service_ms, mut course) = match slow {
         Slow::Independent => (BOUND_MS / -share.ln(), TargetPace::new(rng.fork(), |_| 1.0)),
         Slow::Pauses(pause_ms) => (1.0, paused(pause_ms, (pause_ms - BOUND_MS) / share - pause_ms, rng)),
@@ -46,7 +52,11 @@ fn visit(slow: Slow, rate_per_s: f64, share: f64, rng: &mut SeededRng) -> RateVi
         open(&mut course, &OpenLoopTarget { rate_per_s, arrivals, servers: 512, service_ms, tail: None }, VISIT_MS);
     let mut records = run(open_intervals(&requests, VISIT_MS), Some(rate_per_s));
     records.manifest.requested.slo = Some(SLO.parse::<Slo>().expect("a bound"));
-    let view = build(&records).expect("histograms are whole");
+    records
+}
+
+fn visit(slow: Slow, rate_per_s: f64, share: f64, rng: &mut SeededRng) -> RateVisit {
+    let view = build(&recorded(slow, rate_per_s, share, rng)).expect("histograms are whole");
     rate_visit(&view.series[0].points[0]).expect("an open loop with a bound")
 }
 
@@ -123,4 +133,55 @@ fn a_rate_is_called_what_it_is_not_no_more_often_than_is_stated() {
         "in doubt after three visits, %",
     ];
     publish("rates", "What a search says of one rate", &columns, &rows);
+}
+
+/// What all of so many visits say of a rate that was given.
+fn said_of_given(slow: Slow, visits: u32, share: f64, rng: &mut SeededRng) -> BoundVerdict {
+    let rate_per_s = 50.0;
+    let mut all = recorded(slow, rate_per_s, share, rng);
+    for number in 1..visits {
+        let mut next = recorded(slow, rate_per_s, share, rng);
+        let begin_ms = u64::from(number) * VISIT_MS;
+        for line in &mut next.points {
+            match line {
+                PointLine::Begin(begin) => (begin.point, begin.at_ms) = (number, begin_ms),
+                PointLine::End(end) => (end.point, end.at_ms) = (number, begin_ms + VISIT_MS),
+                _ => {}
+            }
+        }
+        for interval in &mut next.intervals {
+            interval.point = number;
+            (interval.from_ms, interval.to_ms) = (interval.from_ms + begin_ms, interval.to_ms + begin_ms);
+        }
+        all.points.extend(next.points);
+        all.intervals.extend(next.intervals);
+    }
+    let view = build(&all).expect("histograms are whole");
+    let row = view.series[0].at_each()[0];
+    row.open.as_ref().and_then(|open| open.verdict()).expect("an open loop with a bound")
+}
+
+#[test]
+fn a_rate_in_rounds_is_called_what_it_is_not_no_more_often_than_a_95_percent_interval_allows() {
+    let mut rows = Vec::new();
+    for (name, slow) in [
+        ("each for itself", Slow::Independent),
+        ("pauses of 0.2 s, each 1 s", Slow::Pauses(200.0)),
+        ("pauses of 0.6 s, each 9 s", Slow::Pauses(600.0)),
+    ] {
+        for visits in [4, 12] {
+            let (mut missed, mut held) = <(HeldShare, HeldShare)>::default();
+            for seed in 0..tries(40) {
+                let mut rng = SeededRng::new(seed, 37);
+                missed.add(said_of_given(slow, visits, 0.9 * ALLOWED, &mut rng) == BoundVerdict::Missed);
+                held.add(said_of_given(slow, visits, 1.1 * ALLOWED, &mut rng) == BoundVerdict::Held);
+            }
+            let case = format!("{name}, {visits}: {} {}", missed.in_words(), held.in_words());
+            assert!(missed.interval().0 <= ONE_SIDED && held.interval().0 <= ONE_SIDED, "{case}");
+            let figures = [missed, held].map(HeldShare::in_words);
+            rows.push([name.to_owned(), visits.to_string()].into_iter().chain(figures).collect::<Vec<_>>());
+        }
+    }
+    let columns = ["slow requests", "visits", "holds, and called missed, %", "misses, and called held, %"];
+    publish("rates-in-rounds", "What a run says of a rate that it visits in rounds", &columns, &rows);
 }

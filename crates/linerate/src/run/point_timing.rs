@@ -5,7 +5,7 @@ use std::time::Duration;
 use linerate_analysis::knee::KneeProbe;
 use linerate_analysis::series_search::{LevelTime, visits_max};
 use linerate_analysis::slo::RateProbe;
-use linerate_analysis::{open_loop, steady, warm_up};
+use linerate_analysis::{steady, warm_up};
 use linerate_record::load::{Levels, Load};
 use linerate_record::run::INTERVALS_BYTES_MAX;
 
@@ -74,18 +74,14 @@ pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
     let is_open = load.levels.is_open();
     let duration = Duration::from_nanos(load.time.duration_ns);
     let (duration_ms, series_ms) = (load.time.duration_ns / 1_000_000, load.time.series_ns.map(|ns| ns / 1_000_000));
-    let warmup_ms = match load.time.warmup_ns.0 {
-        None if is_open => Some(open_loop::warmup_ms(duration_ms)),
-        None => None,
-        Some(warmup_ns) => Some(warmup_ns / 1_000_000),
-    };
+    let warmup_ms = warm_up::known_ms(load.time.warmup_ns, &load.levels, duration_ms);
     if duration_ms < 100 {
         let shown = duration_text(duration);
         return Err(Failure::usage(match series_ms {
             None => format!("--duration {shown:?} is too short: give 100ms or more"),
             Some(_) => format!(
                 "visits of {shown} are too short: give 100ms or more for each, by a longer --time or --duration, or \
-                 fewer concurrencies"
+                 fewer concurrencies or rates"
             ),
         }));
     }
@@ -174,8 +170,11 @@ mod tests {
             ("--time 12m", 30_000, 720_000),
             ("--time 15s", 1_250, 15_000),
             ("--duration 2s", 2_000, 24_000),
-            ("--rate 100/s", 11_000, 11_000),
-            ("--rate 100/s,200/s --time 1m", 31_050, 62_100),
+            ("--rate 100/s", 12_000, 120_000),
+            ("--rate 100/s --duration 10s", 11_000, 11_000),
+            ("--rate 100/s,200/s --duration 2s --time 24s", 2_400, 24_000),
+            ("--rate 100/s,200/s --time 1m", 15_050, 60_200),
+            ("--concurrent 1,4,16 --warmup 2s", 13_350, 120_150),
         ] {
             let timing = timed(flags, 1, 1);
             let levels = load(&format!("--op get {flags}")).levels;

@@ -11,7 +11,8 @@ use crate::units::{parse_duration, whole_ns};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Time {
-    /// Longest time of one visit of a point, in nanoseconds; a warm-up that is not given is part of it.
+    /// Longest time of one visit of a point, in nanoseconds; a warm-up that is not given is part of it, but in an open
+    /// loop.
     pub duration_ns: u64,
     /// `--time`: what the visits of a series may take together, in nanoseconds, warm-ups included. Absent where each
     /// point is visited once, for all of `duration_ns`, and where a search takes twelve times that.

@@ -82,16 +82,16 @@ fn throughput(view: &View, series: &Series) -> Value {
     let estimate = |load: f64, estimate: &Estimate| json!([load, estimate.mean, estimate.half_width_95]);
     let of_point = |point: &Point| estimate(load_value(point), point.throughput(series.measure));
     let is_closed = series.points.iter().all(|point| point.open.is_none());
+    // Where no request ended there is no throughput.
     let points: Vec<Value> = if is_closed {
-        // Where no request ended there is no throughput.
         let has_ended = |at: u32| series.points.iter().any(|p| p.concurrency == at && p.has_ended_requests());
         let together = series.together().into_iter().filter(|(concurrency, _)| has_ended(*concurrency));
         together.map(|(concurrency, all)| estimate(f64::from(concurrency), &all)).collect()
     } else {
-        series.points.iter().filter(|point| point.has_ended_requests()).map(of_point).collect()
+        series.at_each().into_iter().filter(|point| point.has_ended_requests()).map(of_point).collect()
     };
     // Points were numbered as they were measured.
-    let mut again: Vec<&Point> = series.points.iter().filter(|p| is_closed && is_visited_again(series, p)).collect();
+    let mut again: Vec<&Point> = series.points.iter().filter(|p| series.visits_of(p).count() > 1).collect();
     again.sort_by_key(|point| point.point);
     json!({
         "label": phrases::series_name(series),
@@ -130,10 +130,6 @@ fn growth(growth: &Growth) -> Value {
 /// Whether the search came to a knee.
 const fn is_found(knee: &Knee) -> bool {
     matches!(knee.outcome, KneeOutcome::Found | KneeOutcome::Retrograde)
-}
-
-fn is_visited_again(series: &Series, point: &Point) -> bool {
-    series.points.iter().filter(|other| other.concurrency == point.concurrency).count() > 1
 }
 
 /// Where the knee is drawn: concurrency, those that may be it, and throughput.

@@ -13,6 +13,8 @@ struct Named<'a> {
     label: String,
     opens_series: bool,
     point: &'a Point,
+    /// Whether it is all visits of a rate: then its figures are none of a point's.
+    is_together: bool,
 }
 
 /// The tables of points: throughput, latency, processors, and operations where there are several.
@@ -27,11 +29,14 @@ pub(super) fn tables(view: &View, exact: ExactFigures) -> String {
         table("Processor time", &CPU_HEADS, &rows(cpu_row)),
     ]
     .concat();
-    if points.iter().any(|p| p.point.open.is_some()) {
-        html.push_str(&table("Open loop: from when requests were due to the last byte", &OPEN_HEADS, &rows(open_row)));
+    let rates = rates(view);
+    if !rates.is_empty() {
+        let rows: String = rates.iter().map(|rate| open_row(rate, exact)).collect();
+        html.push_str(&table("Open loop: from when requests were due to the last byte", &OPEN_HEADS, &rows));
     }
-    if points.iter().any(|p| p.point.open.as_ref().is_some_and(|open| !open.bounds.is_empty())) {
-        html.push_str(&table("Bounds on latency, from when requests were due", &BOUND_HEADS, &rows(bound_rows)));
+    let bounds: String = rates.iter().map(|rate| bound_rows(rate, exact)).collect();
+    if !bounds.is_empty() {
+        html.push_str(&table("Bounds on latency, from when requests were due", &BOUND_HEADS, &bounds));
     }
     if points.iter().any(|p| p.point.ops.len() > 1) {
         html.push_str(&table("Operations of mixed workloads", &OP_HEADS, &rows(op_rows)));
@@ -45,20 +50,37 @@ fn named(view: &View) -> Vec<Named<'_>> {
     for series in &view.series {
         let label = phrases::series_name(series);
         let all = series.points.iter().enumerate();
-        points.extend(all.map(|(i, point)| Named { label: label.clone(), opens_series: i == 0, point }));
+        let named = |(i, point)| Named { label: label.clone(), opens_series: i == 0, point, is_together: false };
+        points.extend(all.map(named));
     }
     for (i, ceiling) in view.ceilings.iter().enumerate() {
         let label = format!("{}, null target", phrases::ceiling_name(ceiling));
-        points.push(Named { label: label.clone(), opens_series: i == 0, point: &ceiling.point });
-        if let Some(plain) = &ceiling.plain {
-            points.push(Named { label: format!("{label} without TLS"), opens_series: false, point: plain });
-        }
+        let named = |label, opens_series, point| Named { label, opens_series, point, is_together: false };
+        points.push(named(label.clone(), i == 0, &ceiling.point));
+        points.extend(ceiling.plain.iter().map(|plain| named(format!("{label} without TLS"), false, plain)));
     }
     points
 }
 
+/// The points of open loops, behind those of each rate that was visited again all of its visits together.
+fn rates(view: &View) -> Vec<Named<'_>> {
+    let mut rates = Vec::new();
+    for series in &view.series {
+        let label = phrases::series_name(series);
+        for row in series.at_each().into_iter().filter(|row| row.open.is_some()) {
+            let visits: Vec<&Point> = series.visits_of(row).collect();
+            let together = (visits.len() > 1).then(|| format!("{label}, {} visits together", visits.len()));
+            let named = |(i, point)| Named { label: label.clone(), opens_series: i == 0, point, is_together: false };
+            rates.extend(visits.into_iter().enumerate().map(named));
+            rates.extend(together.map(|label| Named { label, opens_series: false, point: row, is_together: true }));
+        }
+    }
+    rates
+}
+
 fn begun(named: &Named<'_>, exact: ExactFigures) -> PointCells {
-    let Named { label, opens_series, point } = named;
+    let Named { label, opens_series, point, is_together } = named;
+    let exact = if *is_together { ExactFigures::Left } else { exact };
     let mut cells = PointCells::new(point.point, exact).opening_series(*opens_series);
     cells.name(label);
     match &point.open {
@@ -210,8 +232,8 @@ const BOUND_HEADS: [&str; 7] = [
     "<Bound",
     "Requests|whose fate was known at the end",
     "Took longer|or failed",
-    "<Interval|the confidence interval of the share that took longer: 95 % of this point, in a search 99 % of all \
-     points of the rate",
+    "<Interval|the confidence interval of the share that took longer: 95 % of this visit or of all visits together, in \
+     a search 99 % of all visits of the rate",
     "<Outcome",
 ];
 

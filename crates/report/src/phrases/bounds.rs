@@ -58,7 +58,7 @@ const fn verdict(verdict: BoundVerdict) -> &'static str {
 /// What is not ruled out where the bounds of `--slo` are held at rates that were given: by the point that rules out
 /// least. `None` where none is held, and where rates were searched, whose answer says it.
 pub(crate) fn held_but_for(series: &Series) -> Option<String> {
-    let bounds = series.points.iter().filter_map(|point| point.open.as_ref()).flat_map(|open| &open.bounds);
+    let bounds = series.at_each().into_iter().filter_map(|point| point.open.as_ref()).flat_map(|open| &open.bounds);
     let least_ms = bounds.filter_map(BoundFigures::held_but_for_stops_of_ms).reduce(f64::min)?;
     series.sustained.is_none().then(|| format!("but for {}", longer_stalls(least_ms)))
 }

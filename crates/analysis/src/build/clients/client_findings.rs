@@ -200,8 +200,9 @@ fn finding(
 
 /// The points that are told of, one for each load.
 fn reported(series: &mut Series) -> impl Iterator<Item = &mut Point> {
-    let again: BTreeSet<u32> = series.pooled.iter().map(|point| point.concurrency).collect();
-    let once = series.points.iter_mut().filter(move |p| p.open.is_some() || !again.contains(&p.concurrency));
+    let again = series.pooled.iter().flat_map(|all| series.visits_of(all)).map(|visit| visit.point);
+    let again: BTreeSet<u32> = again.collect();
+    let once = series.points.iter_mut().filter(move |point| !again.contains(&point.point));
     once.chain(&mut series.pooled)
 }
 

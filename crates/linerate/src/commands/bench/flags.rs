@@ -134,15 +134,15 @@ pub(crate) struct WorkFlags {
     #[arg(long = "part.concurrent", value_name = "N", default_value = "1", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) part_concurrent: u32,
-    /// Time that all measurements of one operation and size take together. It is spent in rounds: each concurrency is
-    /// visited once per round, in random order, for 5 to 15 s. From six visits on, ± is a 95 % interval that covers
-    /// what visits differ by; fewer are a quick look. 12m gives six visits to twelve concurrencies. With --rate, the
-    /// time is split among the rates. [default: 2m, with --slo 3m, and 10s for each rate; with --duration, one visit
-    /// each, and twelve times --duration for a search]
+    /// Time that all measurements of one operation and size take together. It is spent in rounds: each concurrency, or
+    /// each of --rate, is visited once per round, in random order, for 5 to 15 s. From six visits on, ± is a 95 %
+    /// interval that covers what visits differ by; fewer are a quick look. 12m gives six visits to twelve
+    /// concurrencies. [default: 2m, with --slo alone 3m; with --duration, one visit each, and twelve times --duration
+    /// for a search]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(crate) time: Option<Duration>,
     /// Duration of each visit, without a warm-up given with --warmup; a search for the knee divides it into three.
-    /// Without --time, each concurrency is visited once. [default: 10s, or what --time leaves for each]
+    /// Without --time, each concurrency or rate is visited once. [default: 10s, or what --time leaves for each]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Duration>,
     /// Warm-up of each visit, excluded from all figures: a time before --duration; or `auto`, a tenth of the visit and

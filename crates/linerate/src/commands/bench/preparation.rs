@@ -65,16 +65,19 @@ fn hosts(load: &Load) -> usize {
 /// What the load writes by the rate at which its requests are due, warm-ups included; `None` without one, and of mixes.
 /// A cap says less: what each thread asks first, at each point, is not held to it.
 fn written_by_load(load: &Load, client_counts: usize) -> Option<WrittenByLoad> {
-    let point_s = timing(load, hosts(load)).ok()?.point_ms() as f64 / 1e3;
+    let series_s = timing(load, hosts(load)).ok()?.series_ms(&load.levels) as f64 / 1e3;
     let writing = || load.work.iter().filter(|work| work.workload.writes());
     let each = || writing().flat_map(|work| &work.sizes);
     let Levels::Rates { per_s, .. } = &load.levels else { return None };
     if writing().any(|work| work.workload.is_mixed()) {
         return None;
     }
-    let requests = per_s.iter().map(|per_s| (per_s * point_s).ceil()).sum::<f64>() * client_counts as f64;
-    // Requests at random times, and objects of random sizes, are as many and as large as they come out.
-    let is_even = load.levels.spacing().is_none_or(|spacing| spacing == Spacing::Constant);
+    let rate_s = series_s / per_s.len().max(1) as f64;
+    let requests = per_s.iter().map(|per_s| (per_s * rate_s).ceil()).sum::<f64>() * client_counts as f64;
+    // Requests at random times, visits in rounds, and objects of random sizes are as many, as long and as large as they
+    // come out.
+    let is_once = load.time.series_ns.is_none();
+    let is_even = is_once && load.levels.spacing().is_none_or(|spacing| spacing == Spacing::Constant);
     let is_most = is_even && each().all(|sizes| sizes.max() as f64 <= sizes.mean());
     let bytes = each().map(|sizes| sizes.mean() * requests).sum();
     Some(WrittenByLoad { objects: Some(requests as u64 * each().count() as u64), bytes, is_most })
@@ -111,6 +114,7 @@ mod tests {
                 "written: by put at most 500 MiB in 500 objects, which is deleted again",
             ),
             ("--op put --obj.size 1MiB --rate 50/s --duration 10s", "by put at most 550 MiB in 550 objects, which"),
+            ("--op put --obj.size 1MiB --rate 50/s,100/s", "by put about 8.79 GiB in 9000 objects, which"),
             (
                 "--op put --obj.size 1MiB,2MiB --rate 10/s,20/s --duration 10s --warmup 0s --arrivals poisson",
                 "by put about 900 MiB in 600 objects",

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use clap::{Args as _, Command};
 use linerate_analysis::series_search::{KNEE_POINTS_MAX, RATE_POINTS_MAX};
-use linerate_analysis::visit_times;
+use linerate_analysis::{visit_times, warm_up};
 use linerate_load::hosts::{HostsError, NamedHosts};
 use linerate_record::load::{
     BodyOptions, CanaryRules, Endpoint, Levels, Load, Objects, OwnTarget, Server, StopConditions, Time, TlsTrust,
@@ -30,7 +30,7 @@ use crate::terminal::failure::Failure;
 /// What the visits of a series take together unless it is said, in milliseconds: a quick look.
 const SERIES_MS: u64 = 120_000;
 
-/// How long a point of a search or of an open loop takes unless it is said, in milliseconds.
+/// How long a point of a search takes unless it is said, in milliseconds.
 const POINT_MS: u64 = 10_000;
 
 /// How long a point of a search for the knee takes at the most unless it is said, in milliseconds: three visits.
@@ -245,16 +245,18 @@ fn set_target(endpoint: &mut Endpoint, target: &TargetChoice, named: Option<&Nam
 /// each level, and a search as many as it needs.
 fn point_times(flags: &WorkFlags, levels: &Levels) -> Time {
     let [time_ms, duration_ms] = [flags.time, flags.duration].map(|time| time.map(|time| whole_ns(time) / 1_000_000));
+    let in_rounds = |count: usize| {
+        let series_ms = time_ms.or(duration_ms.is_none().then_some(SERIES_MS));
+        let warmup_ms = warm_up::known_ms(flags.warmup, levels, visit_times::VISIT_MS).unwrap_or(0);
+        (series_ms, visit_times::visit_ms(series_ms.unwrap_or(SERIES_MS), count, warmup_ms))
+    };
     let (series_ms, visit_ms) = match levels {
-        Levels::Given(all) => {
-            let series_ms = time_ms.or(duration_ms.is_none().then_some(SERIES_MS));
-            (series_ms, visit_times::visit_ms(series_ms.unwrap_or(SERIES_MS), all.len()))
-        }
+        Levels::Given(all) => in_rounds(all.len()),
+        Levels::Rates { per_s, .. } => in_rounds(per_s.len()),
         Levels::Searched { .. } => {
             let share_ms = |ms: u64| (ms / KNEE_POINTS_MAX as u64).min(KNEE_POINT_MS_MAX);
             (time_ms, time_ms.map_or(POINT_MS, share_ms))
         }
-        Levels::Rates { per_s, .. } => (None, time_ms.map_or(POINT_MS, |ms| ms / per_s.len().max(1) as u64)),
         Levels::RateSearch { .. } => (time_ms, time_ms.map_or(POINT_MS, |ms| ms / RATE_POINTS_MAX as u64)),
     };
     Time {

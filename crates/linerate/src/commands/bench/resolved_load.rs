@@ -22,7 +22,7 @@ pub(super) fn resolved(load: &Load, timing: &Timing, prefix: &str, sources: &[Ip
         sources: sources.iter().copied().map(MaybeKnown::Known).collect(),
         objects: load.objects.count.is_none().then(first_size_bytes),
         duration_ms: timing.point_ms() - timing.warmup_ms.unwrap_or(0),
-        rounds_ms: timing.series_ms.filter(|_| matches!(load.levels, Levels::Given(_))),
+        rounds_ms: timing.series_ms.filter(|_| load.levels.given().is_some()),
         warmup_ms: timing.warmup_ms,
         search: knee_search_limits(&load.levels, timing.series_ms(&load.levels)),
         clients: Vec::new(),
@@ -165,6 +165,13 @@ mod tests {
                     "points": [due(100.0), due(200.0)], "slo": [{ "percentile": 99.0, "bound_ns": 50_000_000 }],
                     "duration_ms": 2_000, "warmup_ms": 400, "objects": 512,
                     "arrivals": "constant",
+                }),
+            ),
+            (
+                "--op get --obj.size 1MiB --rate 100/s,200/s --concurrent 64 --time 1m",
+                json!({
+                    "points": [due(100.0), due(200.0)], "duration_ms": 14_000, "rounds_ms": 60_000,
+                    "warmup_ms": 1_050, "objects": 512, "arrivals": "constant",
                 }),
             ),
             (

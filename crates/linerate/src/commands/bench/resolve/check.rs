@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use linerate_analysis::thresholds;
+use linerate_analysis::{thresholds, warm_up};
 use linerate_load::hosts::{self, NamedHosts, Recorded};
 use linerate_load::multipart::{PART_BYTES_MIN, PARTS_MAX, Parts};
 use linerate_load::naming::{check_bucket, check_old_bucket, check_prefix, check_region, reserved};
@@ -71,17 +71,18 @@ pub(super) fn check_time(flags: &BenchFlags, load: &Load) -> Vec<String> {
     let Some(time) = flags.work.time else { return Vec::new() };
     let mut wrong: Vec<String> = too_many_visits(load).into_iter().collect();
     let Some(duration) = flags.work.duration else { return wrong };
-    match &load.levels {
-        Levels::Given(levels) => {
-            let warmup = Duration::from_nanos(load.time.warmup_ns.0.unwrap_or(0));
+    match load.levels.given() {
+        Some(levels) => {
+            let duration_ms = load.time.duration_ns / 1_000_000;
+            let warmup_ms = warm_up::known_ms(load.time.warmup_ns, &load.levels, duration_ms);
+            let warmup = Duration::from_millis(warmup_ms.unwrap_or(0));
             let round = (duration + warmup) * u32::try_from(levels.len()).unwrap_or(u32::MAX);
             let is_short = round > time + time / 10;
             wrong.extend(is_short.then(|| {
                 format!("--time {time:?} is too short for one round of --duration {duration:?}: give {round:?} or more")
             }));
         }
-        Levels::Rates { .. } => wrong.push("--time is split among the rates: drop it, or --duration".to_owned()),
-        Levels::Searched { .. } | Levels::RateSearch { .. } => {
+        None => {
             let is_short = duration > time;
             wrong.extend(
                 is_short.then(|| format!("--time {time:?} is shorter than --duration {duration:?}: give more")),

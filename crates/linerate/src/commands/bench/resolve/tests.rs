@@ -91,7 +91,7 @@ fn a_concurrency_or_rate_that_is_named_again_is_told_as_measured_once() {
 #[test]
 fn what_no_flag_says_follows_from_the_rest() {
     for (words, duration_s) in
-        [("", 10), ("--concurrent 8", 10), ("--concurrent 1..16 --time 25s", 5), ("--rate 5/s", 10)]
+        [("", 10), ("--concurrent 8", 10), ("--concurrent 1..16 --time 25s", 5), ("--rate 5/s", 11)]
     {
         assert_eq!(load(words).time.duration_ns, duration_s * 1_000_000_000, "{words}");
     }

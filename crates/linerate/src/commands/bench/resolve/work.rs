@@ -64,7 +64,7 @@ pub(super) fn too_many_visits(load: &Load) -> Option<String> {
     let Time { series_ns, duration_ns, .. } = load.time;
     let visits = load.series().saturating_mul(visits_max(&load.levels, series_ns, duration_ns));
     let too_often = || format!("{visits} visits exceed the {POINTS_MAX} of one run: give a longer --duration");
-    let is_given = matches!(load.levels, Levels::Given(_));
+    let is_given = load.levels.given().is_some();
     too_many_points(load.series(), each).or_else(|| (is_given && visits > POINTS_MAX).then(too_often))
 }
 
