@@ -21,7 +21,6 @@ use linerate_record::run::{
     Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason,
 };
 
-use crate::censored::with_open;
 use crate::records::Records;
 use crate::view::{
     ClientCeiling, CpuCost, Estimate, HostFigures, Latency, MachineSample, Measure, OpFigures, OpenLoop, Point,
@@ -365,14 +364,15 @@ fn point(
     };
     let (client_busy, moved_bytes) = (bottlenecks::client_busy(&measured), sum.all_moved_bytes());
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, moved_bytes);
-    let tails = |latencies: &Latencies, of, ages: &Latencies| {
+    let tails = |latencies: &Latencies, of, open_times: &ended::OpenTimes| {
         let of_ended = if steady { with_tails(latencies, &measured, of)? } else { histogram::summarize(latencies) };
-        Ok::<_, DecodeError>(with_open(of_ended, latencies, ages))
+        Ok::<_, DecodeError>(open_times.total(of_ended, latencies))
     };
-    let ttfb_intended = sum.ttfb_intended.as_ref().map_or_else(Latency::default, histogram::summarize);
-    let ages_intended = end.ages_intended()?;
+    let open_times = end.open_times(|row| !row.op.is_detail())?;
+    let times_intended = end.open_times_intended()?;
+    let ttfb_intended = sum.ttfb_intended.as_ref().map(|all| times_intended.ttfb(all)).unwrap_or_default();
     let total_intended =
-        sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &ages_intended));
+        sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &times_intended));
     let total_intended = total_intended.transpose()?.unwrap_or_default();
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
     let open = open_figures(records, begin, before, &measured, ttfb_intended, total_intended)?;
@@ -400,14 +400,14 @@ fn point(
         rested_share: of_slots(measured.iter().map(|i| i.rested_ns).sum()),
         paused_share: of_slots(measured.iter().map(|i| i.paused_ns).sum()),
         open,
-        ttfb: histogram::summarize(&sum.ttfb),
-        total: tails(&sum.total, |row| Some(&row.total), &end.ages(None)?)?,
+        ttfb: open_times.ttfb(&sum.ttfb),
+        total: tails(&sum.total, |row| Some(&row.total), &open_times)?,
         client_cpu: client_busy.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
         client_busy,
         target_cpu: measured.iter().map(|i| i.target_cpu_ns).sum::<Option<u64>>().map(cost),
         machine_busy: None,
         ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds, &end)?,
-        hosts: hosts(records, &rows, seconds)?,
+        hosts: hosts(records, &rows, seconds, &end)?,
         driven_by: None,
         clients: Vec::new(),
         client_spread: None,
@@ -472,6 +472,7 @@ fn ops(rows: &[&IntervalRow], seconds: f64, end: &ended::Ended) -> Result<Vec<Op
             continue;
         }
         let sum = summed(of_op)?;
+        let open_times = end.open_times(|row| row.op == op)?;
         figures.push(OpFigures {
             op,
             requests: sum.requests,
@@ -479,18 +480,25 @@ fn ops(rows: &[&IntervalRow], seconds: f64, end: &ended::Ended) -> Result<Vec<Op
             errors: sum.errors.values().sum(),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
-            ttfb: histogram::summarize(&sum.ttfb),
-            total: with_open(histogram::summarize(&sum.total), &sum.total, &end.ages(Some(op))?),
+            ttfb: open_times.ttfb(&sum.ttfb),
+            total: open_times.total(histogram::summarize(&sum.total), &sum.total),
         });
     }
     Ok(figures)
 }
 
-fn hosts(records: &Records, rows: &[&IntervalRow], seconds: f64) -> Result<Vec<HostFigures>, DecodeError> {
+fn hosts(
+    records: &Records,
+    rows: &[&IntervalRow],
+    seconds: f64,
+    end: &ended::Ended,
+) -> Result<Vec<HostFigures>, DecodeError> {
     let mut figures = Vec::new();
     for (number, host) in records.manifest.target.hosts.iter().enumerate() {
         let sum = summed(rows.iter().copied().filter(|r| r.host as usize == number))?;
-        let (ttfb, total) = (histogram::summarize(&sum.ttfb), histogram::summarize(&sum.total));
+        let open_times = end.open_times(|row| row.host as usize == number && !row.op.is_detail())?;
+        let ttfb = open_times.ttfb(&sum.ttfb);
+        let total = open_times.total(histogram::summarize(&sum.total), &sum.total);
         figures.push(HostFigures {
             host: host.clone(),
             requests: sum.requests,
@@ -500,6 +508,8 @@ fn hosts(records: &Records, rows: &[&IntervalRow], seconds: f64) -> Result<Vec<H
             ttfb_p50_ns: ttfb.p50_ns,
             total_p50_ns: total.p50_ns,
             total_p99_ns: total.p99_ns,
+            ttfb_at_least_ns: ttfb.at_least_ns,
+            total_at_least_ns: total.at_least_ns,
         });
     }
     Ok(figures)

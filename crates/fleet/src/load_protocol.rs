@@ -410,7 +410,7 @@ fn check_row(row: &IntervalRow, order: &PointOrder, hosts: u32) -> Result<(), St
     all.try_for_each(|histogram| check_histogram(histogram, row.requests))
 }
 
-fn check_histogram(encoded: &EncodedHistogram, requests: u64) -> Result<(), String> {
+pub(crate) fn check_histogram(encoded: &EncodedHistogram, requests: u64) -> Result<(), String> {
     if encoded.0.len() > HISTOGRAM_BYTES_MAX {
         return Err(format!("a histogram of {} bytes", encoded.0.len()));
     }

@@ -4,8 +4,8 @@ use linerate_record::plausibility::of_in_flight;
 use linerate_record::run::{InFlightRow, Op, OutsideRow};
 
 use crate::load_protocol::{
-    DrivenEnd, KIND_BYTES_MAX, LEFT_UPLOADS_MAX, LeftUpload, PointOrder, Pulse, check_kinds, check_op, check_sums,
-    is_plain,
+    DrivenEnd, KIND_BYTES_MAX, LEFT_UPLOADS_MAX, LeftUpload, PointOrder, Pulse, check_histogram, check_kinds, check_op,
+    check_sums, is_plain,
 };
 
 /// What an agent told of a point while it drove it: what it says at its end is held against this.
@@ -112,6 +112,7 @@ pub(crate) fn check_in_flight(
         if row.host >= hosts || row.open > u64::from(order.concurrency) {
             return Err(format!("{} open requests to host {}", row.open, row.host));
         }
+        row.histograms().try_for_each(|histogram| check_histogram(histogram, row.open))?;
     }
     let bytes = rows.iter().flat_map(|row| row.failed_bytes.iter().chain(&row.open_bytes));
     let bytes = bytes.fold(0_i64, |sum, (_, bytes)| sum.saturating_add(*bytes));
@@ -121,6 +122,7 @@ pub(crate) fn check_in_flight(
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::histogram::{EncodedHistogram, empty, encode};
     use linerate_record::load::Workload;
 
     use super::*;
@@ -130,6 +132,12 @@ mod tests {
     #[test]
     fn no_agent_has_more_in_flight_at_the_end_than_it_was_to_have() {
         let row = InFlightRow { open: 2, open_bytes: vec![(50, 10)], ..InFlightRow::none(1, Op::Get) };
+        let latencies = |count| {
+            let mut all = empty();
+            all.record_n(1_000, count).unwrap();
+            encode(&all)
+        };
+        let row = InFlightRow { ages: latencies(2), ..row };
         let check = |row: &InFlightRow| check_in_flight(std::slice::from_ref(row), &order(), 2, 10);
         assert_eq!(check(&row), Ok(()));
         for wrong in [
@@ -138,6 +146,9 @@ mod tests {
             InFlightRow { open: 3, ..row.clone() },
             InFlightRow { open_bytes: vec![(50, 11)], ..row.clone() },
             InFlightRow { open_bytes: vec![(50, -1)], ..row.clone() },
+            InFlightRow { ages: latencies(3), ..row.clone() },
+            InFlightRow { unanswered_ages_intended: Some(latencies(3)), ..row.clone() },
+            InFlightRow { ttfb: EncodedHistogram("AAAA".to_owned()), ..row.clone() },
         ] {
             assert!(check(&wrong).is_err(), "{wrong:?}");
         }

@@ -89,6 +89,16 @@ pub(crate) struct CompletedUpload {
     pub(crate) since: FirstAttempt,
 }
 
+/// An upload that has neither ended nor failed.
+pub(crate) struct UploadUnderWay<'a> {
+    /// As its calls name it.
+    pub(crate) number: u32,
+    pub(crate) host: u32,
+    pub(crate) since: FirstAttempt,
+    /// Bytes that intervals count.
+    pub(crate) moved: &'a Ledger,
+}
+
 /// The uploads of one thread.
 pub(crate) struct Uploads {
     parts: Parts,
@@ -280,10 +290,13 @@ impl Uploads {
         }
     }
 
-    /// Uploads that have neither ended nor failed: their hosts, when they began, and the bytes that intervals count.
-    pub(crate) fn under_way(&self) -> impl Iterator<Item = (u32, FirstAttempt, &Ledger)> {
-        let lives = |upload: &&Upload| !matches!(upload.state, State::Failed | State::Aborting);
-        self.open.iter().flatten().filter(lives).map(|upload| (upload.host, upload.since, &upload.moved))
+    /// Uploads that have neither ended nor failed.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = UploadUnderWay<'_>> {
+        let lives = |upload: &Upload| !matches!(upload.state, State::Failed | State::Aborting);
+        self.open.iter().zip(0..).filter_map(move |(upload, number)| {
+            let Upload { host, since, moved, .. } = upload.as_ref().filter(|upload| lives(upload))?;
+            Some(UploadUnderWay { number, host: *host, since: *since, moved })
+        })
     }
 
     /// Notes that a call is started which [`Uploads::next`] gave out, at a thread that has waited so long for the cap.
@@ -500,7 +513,7 @@ mod tests {
         uploads.moved(parts[0].call.unwrap(), 2, 60);
         uploads.moved(parts[0].call.unwrap(), 3, 40);
         assert_eq!(
-            uploads.under_way().map(|(host, since, moved)| (host, since, moved.sum())).collect::<Vec<_>>(),
+            uploads.under_way().map(|upload| (upload.host, upload.since, upload.moved.sum())).collect::<Vec<_>>(),
             [(0, FirstAttempt::starting(0, None), 100)]
         );
         let (_, moved) = uploads.failed(parts[1].call.unwrap(), true).expect("the object fails with its first part");

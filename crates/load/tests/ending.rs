@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use linerate_load::point::{PointDriver, PointOutcome, drive};
 use linerate_load::session::{EndCondition, PointPlan};
-use linerate_record::histogram::{add_encoded, empty};
+use linerate_record::histogram::{EncodedHistogram, Latencies, add_encoded, empty};
 use linerate_record::run::{InFlightRow, Op, StopReason};
 use linerate_wire::clock::Clock;
 
@@ -52,6 +52,12 @@ fn brief(op: Op) -> PointPlan {
     PointPlan { until: EndCondition::Intervals(4), ..plan(op, BYTES) }
 }
 
+fn decoded(histogram: &EncodedHistogram) -> Latencies {
+    let mut decoded = empty();
+    add_encoded(&mut decoded, histogram).expect("it is a histogram");
+    decoded
+}
+
 fn sum(bytes: &[(u64, i64)]) -> i64 {
     bytes.iter().map(|(_, bytes)| bytes).sum()
 }
@@ -90,10 +96,39 @@ fn requests_that_never_end_are_given_up_after_the_bound_with_their_bytes_and_age
     assert_eq!((row.op, row.open, row.failed, ended.requests), (Op::Put, 2, 0, 0), "{row:?}");
     assert!(ended.moved_bytes > 0 && sum(&row.open_bytes) == ended.moved_bytes, "{row:?}: {}", ended.moved_bytes);
     assert!(row.open_bytes.iter().all(|(at_ms, _)| *at_ms < 200), "{row:?}");
-    let mut ages = empty();
-    add_encoded(&mut ages, &row.ages).expect("it is a histogram");
+    let [ages, unanswered, ttfb] = [&row.ages, &row.unanswered_ages, &row.ttfb].map(decoded);
     assert!(ages.len() == 2 && ages.min() >= 5_000_000_000, "{ages:?}");
+    assert!(unanswered == ages && ttfb.is_empty(), "{row:?}");
     assert_eq!(ended.outcome.unended_writes, 2);
+}
+
+#[test]
+fn the_first_byte_of_a_request_that_never_ends_is_known_where_it_came() {
+    // Of a GET, half of the object; of an upload, what keeps the connection of its completion alive.
+    let stops_halfway = |a: &mut ReceivedRequest<'_>| -> io::Result<Then> {
+        a.take_body()?;
+        if a.line.contains("uploads=") {
+            let created = "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>";
+            a.say(reply("200 OK", "", created.as_bytes()))?;
+            return Ok(Then::Keep);
+        }
+        if a.line.starts_with("PUT") {
+            a.say(reply("200 OK", "ETag: \"e\"\r\n", b""))?;
+            return Ok(Then::Keep);
+        }
+        let refuses = a.line.starts_with("GET") && a.number == 0;
+        let whole = reply(if refuses { "503 Slow Down" } else { "200 OK" }, "", &vec![b' '; BYTES as usize]);
+        a.say(&whole[..whole.len() / 2])?;
+        std::thread::sleep(Duration::from_secs(9));
+        Ok(Then::Close)
+    };
+    for (op, refused) in [(Op::Get, 1), (Op::Multipart, 0)] {
+        let ended = driven(serve(Arc::new(stops_halfway)), &brief(op));
+        let row = ended.row();
+        let [ttfb, unanswered] = [&row.ttfb, &row.unanswered_ages].map(decoded);
+        assert_eq!((row.open, ttfb.len(), unanswered.len()), (2, 2 - refused, refused), "{op}: {row:?}");
+        assert!(ttfb.max() < decoded(&row.ages).min(), "{op}: {row:?}");
+    }
 }
 
 #[test]

@@ -75,11 +75,13 @@ pub(crate) fn throughput(point: &Point, measure: Measure) -> String {
 
 /// A latency; absent where nothing was measured of it.
 pub(crate) fn latency(of: &Latency, ns: u64) -> String {
-    match of.count {
-        0 => ABSENT.to_owned(),
-        _ if of.at_least_ns == Some(ns) => format!("≥{}", duration_ns(ns as f64)),
-        _ => duration_ns(ns as f64),
-    }
+    if of.count == 0 { ABSENT.to_owned() } else { quantile(ns, of.at_least_ns) }
+}
+
+/// A quantile of latencies, of which those of the value `at_least_ns` are at least that.
+pub(crate) fn quantile(ns: u64, at_least_ns: Option<u64>) -> String {
+    let bound = if at_least_ns == Some(ns) { "≥" } else { "" };
+    format!("{bound}{}", duration_ns(ns as f64))
 }
 
 /// The 99.9th percentile; absent where too few requests were measured for one.

@@ -1,5 +1,6 @@
 //! Reports as text, HTML, JSON, CSV and metrics.
 
+mod bounded;
 mod experiments;
 mod fixture;
 mod golden_file;

@@ -297,6 +297,8 @@ fn figures(client: &Client, point: &Point, own: &Records, samples: &[MachineSamp
         ttfb_p50_ns: ttfb.p50_ns,
         total_p50_ns: total.p50_ns,
         total_p99_ns: total.p99_ns,
+        ttfb_at_least_ns: ttfb.at_least_ns,
+        total_at_least_ns: total.at_least_ns,
         busy: point.client_busy,
         machine_busy: point.machine_busy,
         nic: busiest(client, &inside),

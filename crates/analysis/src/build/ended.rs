@@ -1,10 +1,11 @@
 //! What of a point's requests had ended at its end, and what that leaves open of its throughput.
 
-use linerate_record::histogram::{self, DecodeError, Latencies, add_encoded};
+use linerate_record::histogram::{self, DecodeError, EncodedHistogram, Latencies, Latency, add_encoded};
 use linerate_record::load::Workload;
 use linerate_record::run::{InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, StopReason};
 
 use super::point_end;
+use crate::censored::with_open;
 use crate::estimate::Estimate;
 use crate::records::Records;
 use crate::view::Unended;
@@ -55,20 +56,24 @@ pub(super) fn of_point(
 }
 
 impl Ended {
-    /// How long requests that had not ended had taken, of all operations but details, or of one.
-    pub(super) fn ages(&self, op: Option<Op>) -> Result<Latencies, DecodeError> {
-        let mut sum = histogram::empty();
-        let rows = self.rows.iter().filter(|row| op.map_or(!row.op.is_detail(), |op| row.op == op));
-        rows.map(|row| &row.ages).try_for_each(|ages| add_encoded(&mut sum, ages))?;
-        Ok(sum)
+    /// What is known of the requests that had not ended, of rows for which this holds.
+    pub(super) fn open_times(&self, is_its: impl Fn(&InFlightRow) -> bool) -> Result<OpenTimes, DecodeError> {
+        let rows = || self.rows.iter().filter(|row| is_its(row));
+        Ok(OpenTimes {
+            ages: summed(rows().map(|row| &row.ages))?,
+            ttfb: summed(rows().map(|row| &row.ttfb))?,
+            unanswered_ages: summed(rows().map(|row| &row.unanswered_ages))?,
+        })
     }
 
     /// The same from when they were due, in an open loop.
-    pub(super) fn ages_intended(&self) -> Result<Latencies, DecodeError> {
-        let mut sum = histogram::empty();
-        let rows = self.rows.iter().filter(|row| !row.op.is_detail());
-        rows.filter_map(|row| row.ages_intended.as_ref()).try_for_each(|ages| add_encoded(&mut sum, ages))?;
-        Ok(sum)
+    pub(super) fn open_times_intended(&self) -> Result<OpenTimes, DecodeError> {
+        let rows = || self.rows.iter().filter(|row| !row.op.is_detail());
+        Ok(OpenTimes {
+            ages: summed(rows().filter_map(|row| row.ages_intended.as_ref()))?,
+            ttfb: summed(rows().filter_map(|row| row.ttfb_intended.as_ref()))?,
+            unanswered_ages: summed(rows().filter_map(|row| row.unanswered_ages_intended.as_ref()))?,
+        })
     }
 
     /// Throughput by bytes, without those of requests that had not ended. Of a time in which none ended there is none.
@@ -81,6 +86,37 @@ impl Ended {
         let half_width_95 = without.half_width_95.filter(|_| !is_wide).map(|half| half + open);
         Estimate { half_width_95, ..without }
     }
+}
+
+/// What is known of how long requests take that had not ended.
+pub(super) struct OpenTimes {
+    /// How long they had taken.
+    ages: Latencies,
+    /// Times to the first byte, of those that had one.
+    ttfb: Latencies,
+    /// How long those had taken that had none.
+    unanswered_ages: Latencies,
+}
+
+impl OpenTimes {
+    /// The latency of the ended with those that had not.
+    pub(super) fn total(&self, of_ended: Latency, ended: &Latencies) -> Latency {
+        with_open(of_ended, ended, &self.ages)
+    }
+
+    /// The time to first byte of the ended with those that had not: some of these have one.
+    pub(super) fn ttfb(&self, ended: &Latencies) -> Latency {
+        let mut known = ended.clone();
+        // Both have the same bounds.
+        let _ = known.add(&self.ttfb);
+        with_open(histogram::summarize(&known), &known, &self.unanswered_ages)
+    }
+}
+
+fn summed<'a>(mut all: impl Iterator<Item = &'a EncodedHistogram>) -> Result<Latencies, DecodeError> {
+    let mut sum = histogram::empty();
+    all.try_for_each(|one| add_encoded(&mut sum, one))?;
+    Ok(sum)
 }
 
 /// Body bytes per second of some rows; none where none of their requests succeeded.
@@ -106,7 +142,7 @@ fn in_flight(begin: &PointBegin, measured: &[&Interval], requested: &LoadRequest
 mod tests {
     use linerate_record::finding::{FindingKind, Severity};
     use linerate_record::histogram::{empty, encode};
-    use linerate_record::run::PointLine;
+    use linerate_record::run::{OpenInterval, PointLine};
     use linerate_record::threshold::Threshold;
 
     use super::*;
@@ -224,5 +260,56 @@ mod tests {
         assert!(before.p99_ns < 2_000_000_000 && total.p99_ns >= 5_900_000_000, "{total:?}");
         assert_eq!((total.at_least_ns, total.count), (Some(total.p99_ns), before.count));
         assert_eq!(last(&view).ops[0].total.p99_ns, total.p99_ns);
+        let host = &last(&view).hosts[0];
+        assert_eq!((host.total_at_least_ns, host.total_p99_ns), (total.at_least_ns, total.p99_ns));
+        assert_eq!(last(&view).hosts[1].total_at_least_ns, None);
+    }
+
+    #[test]
+    fn requests_without_a_first_byte_are_in_its_tail_and_those_with_one_have_it() {
+        let mut records = whole(&[64], |_| 5);
+        let before = last(&build(&records).unwrap()).ttfb.clone();
+        let latencies = |ms: u64, count| {
+            let mut all = empty();
+            all.record_n(ms * 1_000_000, count).unwrap();
+            encode(&all)
+        };
+        let with = |records: &mut Records, ttfb, unanswered_ages| {
+            with_open(records, 60, Vec::new(), 6_000);
+            let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+            let row = &mut end.in_flight.as_mut().unwrap()[0];
+            (row.ttfb, row.unanswered_ages) = (ttfb, unanswered_ages);
+            last(&build(records).unwrap()).clone()
+        };
+        // Folders of before do not say which requests had one.
+        let unknown = with(&mut records, EncodedHistogram::default(), EncodedHistogram::default());
+        assert_eq!(unknown.ttfb, before);
+        let none = with(&mut records, EncodedHistogram::default(), latencies(6_000, 60));
+        assert!(none.ttfb.p99_ns >= 5_900_000_000, "{:?}", none.ttfb);
+        assert_eq!((none.ttfb.at_least_ns, none.ttfb.count), (Some(none.ttfb.p99_ns), before.count));
+        assert_eq!((none.ops[0].ttfb.p99_ns, none.ops[0].ttfb.at_least_ns), (none.ttfb.p99_ns, none.ttfb.at_least_ns));
+        assert_eq!((none.hosts[0].ttfb_at_least_ns, none.hosts[1].ttfb_at_least_ns), (none.ttfb.at_least_ns, None));
+        let all = with(&mut records, latencies(3_000, 60), EncodedHistogram::default());
+        assert_eq!((all.ttfb.at_least_ns, all.ttfb.count), (None, before.count + 60));
+        assert!((2_900_000_000..3_100_000_000).contains(&all.ttfb.p99_ns), "{:?}", all.ttfb);
+    }
+
+    #[test]
+    fn in_an_open_loop_first_bytes_are_censored_from_when_requests_were_due() {
+        let mut records = whole(&[64], |_| 5);
+        let Some(PointLine::Begin(begin)) = records.points.first_mut() else { panic!("a beginning comes first") };
+        begin.spec.rate_per_s = Some(100.0);
+        for interval in &mut records.intervals {
+            interval.open =
+                Some(OpenInterval { due: 10, backlog: 0, in_flight: 64, late: encode(&empty()), ages: None });
+            interval.rows.iter_mut().for_each(|row| row.ttfb_intended = Some(row.ttfb.clone()));
+        }
+        with_open(&mut records, 60, Vec::new(), 6_000);
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        let row = &mut end.in_flight.as_mut().unwrap()[0];
+        row.unanswered_ages_intended = Some(row.ages.clone());
+        let view = build(&records).unwrap();
+        let ttfb = &last(&view).open.as_ref().expect("it is an open loop").ttfb_intended;
+        assert!(ttfb.p99_ns >= 5_900_000_000 && ttfb.at_least_ns == Some(ttfb.p99_ns), "{ttfb:?}");
     }
 }

@@ -108,6 +108,8 @@ mod tests {
             ttfb_p50_ns: 0,
             total_p50_ns: 0,
             total_p99_ns: 0,
+            ttfb_at_least_ns: None,
+            total_at_least_ns: None,
             busy: None,
             machine_busy: None,
             nic: None,

@@ -8,7 +8,7 @@ use linerate_record::plausibility::{
     COUNT_MAX, COUNTS_MAX, TIME_MS_MAX, UNIX_MS_MAX, all_counts, interval_problem, of_in_flight, outside_problem,
     reading_problem,
 };
-use linerate_record::run::{Interval, IntervalRow, Manifest, PointLine};
+use linerate_record::run::{InFlightRow, Interval, IntervalRow, Manifest, PointLine};
 
 use super::Records;
 
@@ -43,11 +43,20 @@ impl Records {
     /// them, since a report does.
     #[must_use]
     pub fn damaged(&self) -> Option<String> {
-        let mut lines = self.intervals.iter().enumerate();
-        lines.find_map(|(at, interval)| {
-            let why = histograms(interval).find_map(|text| add_encoded(&mut empty(), text).err())?;
-            Some(format!("intervals.jsonl, line {}: {why}", at + 1))
-        })
+        let why = |mut all: Box<dyn Iterator<Item = &EncodedHistogram> + '_>| {
+            all.find_map(|text| add_encoded(&mut empty(), text).err())
+        };
+        let of_points = self.points.iter().enumerate().find_map(|(at, line)| {
+            let PointLine::End(end) = line else { return None };
+            let rows = end.in_flight.iter().flatten();
+            Some(("points", at, why(Box::new(rows.flat_map(InFlightRow::histograms)))?))
+        });
+        let of_intervals = || {
+            let mut lines = self.intervals.iter().enumerate();
+            lines.find_map(|(at, interval)| Some(("intervals", at, why(Box::new(histograms(interval)))?)))
+        };
+        let (file, at, why) = of_points.or_else(of_intervals)?;
+        Some(format!("{file}.jsonl, line {}: {why}", at + 1))
     }
 
     /// The first reading that is of an earlier time than the one before of its client.
@@ -167,6 +176,12 @@ mod tests {
             let found = records.damaged().expect("it is none");
             assert!(found.starts_with("intervals.jsonl, line 3: ") && found.len() > 30, "{found}");
         }
+        let mut records = whole;
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        let ttfb = EncodedHistogram("AAAA".to_owned());
+        end.in_flight = Some(vec![InFlightRow { open: 1, ttfb, ..InFlightRow::none(0, Op::Get) }]);
+        let found = records.damaged().expect("it is none");
+        assert!(found.starts_with("points.jsonl, line 2: "), "{found}");
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub struct ClientFigures {
     pub total_p50_ns: u64,
     /// 99th percentile of the time to last byte, in nanoseconds, from the same instants.
     pub total_p99_ns: u64,
+    /// Times to first byte of this value are at least this: requests that had waited so long had none. Absent where
+    /// none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttfb_at_least_ns: Option<u64>,
+    /// The same of times to last byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_at_least_ns: Option<u64>,
     /// Mean share of their time that its event-loop threads ran, 0 to 1.
     pub busy: Option<f64>,
     /// Mean share of all processors of its machine in use, 0 to 1; absent without readings.

@@ -96,6 +96,11 @@ impl Exchange {
         i64::try_from(moved).unwrap_or(i64::MAX)
     }
 
+    /// When the first byte of a response came that is no refusal.
+    pub(crate) fn first_byte_of_success_ns(&self) -> Option<u64> {
+        (self.first_byte_ns > 0 && self.status < 300).then_some(self.first_byte_ns)
+    }
+
     /// Bytes of a body that a GET must bring.
     pub(super) fn expected_bytes(&self) -> u64 {
         self.request_spec.range.map_or_else(|| self.request_spec.subject.size_bytes(), |r| r.length)

@@ -13,7 +13,7 @@ use super::Worker;
 use super::next_request::NextRequest;
 use crate::connection::Phase;
 use crate::ledger::Ledger;
-use crate::request_spec::RequestSpec;
+use crate::request_spec::{RequestSpec, UploadCall, UploadStep};
 use crate::retry::FirstAttempt;
 
 /// How long requests in flight may take to end after a point: a PUT that was cut off could still be stored later.
@@ -75,8 +75,39 @@ pub(crate) struct NotEndedWell {
     pub(crate) failed_bytes: BTreeMap<u64, i64>,
     pub(crate) open: u64,
     pub(crate) open_bytes: BTreeMap<u64, i64>,
-    pub(crate) ages: Option<Latencies>,
-    pub(crate) ages_intended: Option<Latencies>,
+    times: OpenTimes,
+    times_intended: OpenTimes,
+}
+
+/// What is known of how long open requests take, from when they were started or from when they were due.
+#[derive(Default)]
+struct OpenTimes {
+    ages: Option<Latencies>,
+    /// Times to the first byte, where it had come.
+    ttfb: Option<Latencies>,
+    /// Ages of those without one.
+    unanswered_ages: Option<Latencies>,
+}
+
+impl OpenTimes {
+    fn record(&mut self, from_ns: u64, first_byte_ns: Option<u64>, now_ns: u64) {
+        let age_ns = now_ns.saturating_sub(from_ns);
+        self.ages.get_or_insert_with(empty).saturating_record(age_ns);
+        match first_byte_ns {
+            Some(at_ns) => self.ttfb.get_or_insert_with(empty).saturating_record(at_ns.saturating_sub(from_ns)),
+            None => self.unanswered_ages.get_or_insert_with(empty).saturating_record(age_ns),
+        }
+    }
+
+    fn add(&mut self, other: &OpenTimes) {
+        let sums = [&mut self.ages, &mut self.ttfb, &mut self.unanswered_ages];
+        for (sum, more) in sums.into_iter().zip([&other.ages, &other.ttfb, &other.unanswered_ages]) {
+            if let Some(more) = more {
+                // Both have the same bounds.
+                let _ = sum.get_or_insert_with(empty).add(more);
+            }
+        }
+    }
 }
 
 impl NotEndedWell {
@@ -86,20 +117,15 @@ impl NotEndedWell {
         self.open += other.open;
         other.failed_bytes.iter().for_each(|(at, bytes)| *self.failed_bytes.entry(*at).or_default() += bytes);
         other.open_bytes.iter().for_each(|(at, bytes)| *self.open_bytes.entry(*at).or_default() += bytes);
-        for (sum, ages) in [(&mut self.ages, &other.ages), (&mut self.ages_intended, &other.ages_intended)] {
-            if let Some(ages) = ages {
-                // Both have the same bounds.
-                let _ = sum.get_or_insert_with(empty).add(ages);
-            }
-        }
+        self.times.add(&other.times);
+        self.times_intended.add(&other.times_intended);
     }
 
-    fn is_open(&mut self, since: FirstAttempt, now_ns: u64) {
+    fn is_open(&mut self, since: FirstAttempt, first_byte_ns: Option<u64>, now_ns: u64) {
         self.open += 1;
-        let age_ns = |from_ns: u64| now_ns.saturating_sub(from_ns);
-        self.ages.get_or_insert_with(empty).saturating_record(age_ns(since.first_ns));
+        self.times.record(since.first_ns, first_byte_ns, now_ns);
         if let Some(due_ns) = since.intended_ns {
-            self.ages_intended.get_or_insert_with(empty).saturating_record(age_ns(due_ns));
+            self.times_intended.record(due_ns, first_byte_ns, now_ns);
         }
     }
 }
@@ -130,8 +156,12 @@ pub(crate) fn rows<'a>(
         failed_bytes: moved(&row.failed_bytes),
         open: row.open,
         open_bytes: moved(&row.open_bytes),
-        ages: row.ages.as_ref().map(encode).unwrap_or_default(),
-        ages_intended: row.ages_intended.as_ref().map(encode),
+        ages: row.times.ages.as_ref().map(encode).unwrap_or_default(),
+        ages_intended: row.times_intended.ages.as_ref().map(encode),
+        ttfb: row.times.ttfb.as_ref().map(encode).unwrap_or_default(),
+        ttfb_intended: row.times_intended.ttfb.as_ref().map(encode),
+        unanswered_ages: row.times.unanswered_ages.as_ref().map(encode).unwrap_or_default(),
+        unanswered_ages_intended: row.times_intended.unanswered_ages.as_ref().map(encode),
         ..InFlightRow::none(*host, *op)
     };
     sums.iter().map(row).collect()
@@ -250,19 +280,23 @@ impl Worker<'_> {
                 continue;
             }
             let row = rows.entry((connection.host, request_spec.op)).or_default();
-            row.is_open(since, now_ns);
+            row.is_open(since, exchange.first_byte_of_success_ns(), now_ns);
             book(&mut row.open_bytes, &exchange.ledger);
         }
         let again = self.retries.asks().chain(self.next.as_ref().and_then(NextRequest::again));
         for (request_spec, since) in
             again.filter(|(request_spec, since)| request_spec.call.is_none() && !since.is_alongside)
         {
-            rows.entry((request_spec.host, request_spec.op)).or_default().is_open(since, now_ns);
+            rows.entry((request_spec.host, request_spec.op)).or_default().is_open(since, None, now_ns);
         }
-        for (host, since, moved) in self.uploads.under_way().filter(|(_, since, _)| !since.is_alongside) {
-            let row = rows.entry((host, Op::Multipart)).or_default();
-            row.is_open(since, now_ns);
-            book(&mut row.open_bytes, moved);
+        for upload in self.uploads.under_way().filter(|upload| !upload.since.is_alongside) {
+            let row = rows.entry((upload.host, Op::Multipart)).or_default();
+            // The first byte of an upload is that of its completion's response.
+            let completion = UploadCall { upload: upload.number, step: UploadStep::Complete };
+            let mut connections = self.places.iter().filter(|c| c.phase != Phase::Idle);
+            let completing = connections.find(|c| c.exchange.request_spec.call == Some(completion));
+            row.is_open(upload.since, completing.and_then(|c| c.exchange.first_byte_of_success_ns()), now_ns);
+            book(&mut row.open_bytes, upload.moved);
         }
         // What is left is given up.
         self.gave_up = self.awaited > 0;

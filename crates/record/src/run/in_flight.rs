@@ -40,6 +40,18 @@ pub struct InFlightRow {
     /// The same from the instants at which they were due; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ages_intended: Option<EncodedHistogram>,
+    /// Times to the first byte, of open requests whose response had begun.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub ttfb: EncodedHistogram,
+    /// The same from the instants at which they were due; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttfb_intended: Option<EncodedHistogram>,
+    /// How long the other open requests had taken, those without a first byte. Older folders have neither.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub unanswered_ages: EncodedHistogram,
+    /// The same from the instants at which they were due; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered_ages_intended: Option<EncodedHistogram>,
 }
 
 impl InFlightRow {
@@ -56,7 +68,17 @@ impl InFlightRow {
             open_bytes: Vec::new(),
             ages: EncodedHistogram(String::new()),
             ages_intended: None,
+            ttfb: EncodedHistogram(String::new()),
+            ttfb_intended: None,
+            unanswered_ages: EncodedHistogram(String::new()),
+            unanswered_ages_intended: None,
         }
+    }
+
+    /// All its histograms: each has at most as many values as requests are open.
+    pub fn histograms(&self) -> impl Iterator<Item = &EncodedHistogram> {
+        let intended = [&self.ages_intended, &self.ttfb_intended, &self.unanswered_ages_intended];
+        [&self.ages, &self.ttfb, &self.unanswered_ages].into_iter().chain(intended.into_iter().flatten())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use linerate_analysis::view::{ClientFigures, Measure, Point, Series, View};
-use linerate_record::units::{bytes_per_s_iec, count, duration_ns, percent};
+use linerate_record::units::{bytes_per_s_iec, count, percent};
 
 use super::markup::{escaped, table};
 use super::point_label;
@@ -69,7 +69,10 @@ pub(super) fn section(view: &View) -> String {
 
 fn row(label: &str, client: &ClientFigures) -> String {
     let share = |share: Option<f64>| share.map_or_else(|| phrases::ABSENT.to_owned(), phrases::percent);
-    let latency = |ns: u64| if client.requests == 0 { phrases::ABSENT.to_owned() } else { duration_ns(ns as f64) };
+    let latency = |ns: u64| match client.requests {
+        0 => phrases::ABSENT.to_owned(),
+        _ => phrases::quantile(ns, client.total_at_least_ns),
+    };
     let or_absent = |text: Option<String>| text.unwrap_or_else(|| phrases::ABSENT.to_owned());
     let figures = [
         percent(client.share),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use linerate_analysis::view::{HostFigures, Point, Series, View};
-use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::{bytes_per_s_iec, count};
 
 use super::markup::{ExactFigures, PointCells, escaped, table};
 use super::point_label;
@@ -68,7 +68,11 @@ fn host_table(label: &str, point: &Point, exact: ExactFigures) -> String {
         let path = |field: &str| format!("hosts.{i}.{field}");
         let mut cells = PointCells::new(point.point, exact);
         // Of a host that answered nothing, no latency is known.
-        let latency = |ns: u64| if host.requests == 0 { phrases::ABSENT.to_owned() } else { duration_ns(ns as f64) };
+        let latency = |ns: u64, at_least_ns: Option<u64>| match host.requests {
+            0 => phrases::ABSENT.to_owned(),
+            _ => phrases::quantile(ns, at_least_ns),
+        };
+        let total = |ns: u64| latency(ns, host.total_at_least_ns);
         let (requests, bytes, p99) = (host.requests_per_s, host.bytes_per_s, host.total_p99_ns);
         cells
             .name(&host.host)
@@ -76,9 +80,9 @@ fn host_table(label: &str, point: &Point, exact: ExactFigures) -> String {
             .bar(&path("bytes_per_s"), bytes, bytes / bytes_largest, &bytes_per_s_iec(bytes))
             .figure(&path("requests"), host.requests, &phrases::grouped(host.requests))
             .figure(&path("errors"), host.errors, &phrases::grouped(host.errors))
-            .figure(&path("total_p50_ns"), host.total_p50_ns, &latency(host.total_p50_ns))
-            .bar(&path("total_p99_ns"), p99, p99 as f64 / p99_largest, &latency(p99))
-            .figure(&path("ttfb_p50_ns"), host.ttfb_p50_ns, &latency(host.ttfb_p50_ns));
+            .figure(&path("total_p50_ns"), host.total_p50_ns, &total(host.total_p50_ns))
+            .bar(&path("total_p99_ns"), p99, p99 as f64 / p99_largest, &total(p99))
+            .figure(&path("ttfb_p50_ns"), host.ttfb_p50_ns, &latency(host.ttfb_p50_ns, host.ttfb_at_least_ns));
         cells.into_row()
     });
     table(&format!("Hosts at {label}"), &HEADS, &rows.collect::<String>())

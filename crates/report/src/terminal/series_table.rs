@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use linerate_analysis::view::{BoundFigures, ClientFigures, Measure, OpFigures, Point, Series};
-use linerate_record::units::{bytes_per_s_iec, count, duration_ns, percent};
+use linerate_record::units::{bytes_per_s_iec, count, percent};
 
 use super::{SERIES_ROWS_LEAST, TextStyle, clean, hanging, paint, width, wrapped};
 use crate::colour::Colour;
@@ -110,7 +110,7 @@ fn client_lines(series: &Series, point: &Point, look: TextStyle) -> String {
         let (requests, bytes) = (count(client.requests_per_s), moved(client.bytes_per_s));
         let [p50, p99] = [client.total_p50_ns, client.total_p99_ns].map(|ns| match client.requests {
             0 => ABSENT.to_owned(),
-            _ => duration_ns(ns as f64),
+            _ => phrases::quantile(ns, client.total_at_least_ns),
         });
         let busy = client.busy.map_or_else(|| ABSENT.to_owned(), phrases::percent);
         let row = match (&point.open, measure) {
