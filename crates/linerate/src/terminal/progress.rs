@@ -75,33 +75,14 @@ impl Progress {
         }
     }
 
-    /// Shows the figures of the interval that has just ended.
-    pub(crate) fn interval(&self, label: &str, figures: &Interval<Latencies>) {
+    /// Shows the figures of the interval that has just ended; `has_success` says whether a request of its point has
+    /// succeeded.
+    pub(crate) fn interval(&self, label: &str, figures: &Interval<Latencies>, has_success: bool) {
         self.bar.inc(figures.length_ms());
-        if !self.live || figures.length_ms() == 0 {
-            return;
+        if self.live && figures.length_ms() > 0 {
+            let parts = interval_parts(label, figures, has_success).map(|part| printing::terminal_text(&part));
+            self.bar.set_message(join_fitting(&parts, message_columns()));
         }
-        let seconds = figures.length_ms() as f64 / 1e3;
-        let rows = || figures.whole_rows();
-        let sum = |f: fn(&IntervalRow<Latencies>) -> u64| rows().map(f).sum::<u64>() as f64;
-        let mut total = histogram::empty();
-        rows().for_each(|row| total += &row.total);
-        let requests = sum(|r| r.requests) / seconds;
-        let bytes = rows().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
-        let errors = sum(|r| r.errors.values().sum());
-        let latency = |q: f64| match total.len() {
-            0 => "–".to_owned(),
-            _ => duration_ns(total.value_at_quantile(q) as f64),
-        };
-        let parts = [
-            label.to_owned(),
-            if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() },
-            format!("{} req/s", count(requests)),
-            if errors > 0.0 { format!("{} failed", grouped(errors as u64)) } else { String::new() },
-            format!("p50 {}", latency(0.5)),
-            format!("p99 {}", latency(0.99)),
-        ];
-        self.bar.set_message(join_fitting(&parts.map(|part| printing::terminal_text(&part)), message_columns()));
     }
 
     /// It is known better now how long the run takes.
@@ -137,6 +118,34 @@ impl Progress {
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// What is shown of an interval. Bytes move before it is known whether their requests succeed: while none of a point
+/// has, they may come to be in no figure.
+fn interval_parts(label: &str, figures: &Interval<Latencies>, has_success: bool) -> [String; 6] {
+    let seconds = figures.length_ms() as f64 / 1e3;
+    let rows = || figures.whole_rows();
+    let sum = |f: fn(&IntervalRow<Latencies>) -> u64| rows().map(f).sum::<u64>() as f64;
+    let mut total = histogram::empty();
+    rows().for_each(|row| total += &row.total);
+    let bytes = rows().map(|r| r.moved_bytes).sum::<i64>() as f64 / seconds;
+    let errors = sum(|r| r.errors.values().sum());
+    let latency = |q: f64| match total.len() {
+        0 => "–".to_owned(),
+        _ => duration_ns(total.value_at_quantile(q) as f64),
+    };
+    [
+        label.to_owned(),
+        match (bytes > 0.0, has_success) {
+            (false, _) => String::new(),
+            (true, true) => bytes_per_s_iec(bytes),
+            (true, false) => format!("none answered yet, moving {}", bytes_per_s_iec(bytes)),
+        },
+        format!("{} req/s", count(sum(|r| r.requests) / seconds)),
+        if errors > 0.0 { format!("{} failed", grouped(errors as u64)) } else { String::new() },
+        format!("p50 {}", latency(0.5)),
+        format!("p99 {}", latency(0.99)),
+    ]
 }
 
 /// Columns of the terminal on standard error; as many as it takes where it has none.
@@ -211,6 +220,8 @@ fn join_fitting(parts: &[String], columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::run::Op;
+
     use super::*;
 
     #[test]
@@ -237,6 +248,29 @@ mod tests {
             assert!(reported.split_whitespace().eq(row.split_whitespace()), "{columns}: {reported:?}");
         }
         assert!(!wrap_line("a-word-longer-than-all", 5).starts_with('\n'));
+    }
+
+    #[test]
+    fn bytes_are_no_throughput_before_a_request_of_the_point_has_succeeded() {
+        let row = IntervalRow { moved_bytes: 300 << 20, ..IntervalRow::counting(0, Op::Put) };
+        let figures = Interval {
+            point: 0,
+            client: 0,
+            from_ms: 0,
+            to_ms: 1_000,
+            warmup: false,
+            client_cpu_ns: 0,
+            thread_cpu_ns: Vec::new(),
+            target_cpu_ns: None,
+            waiting_for_cap: 0,
+            rested_ns: 0,
+            paused_ns: 0,
+            open: None,
+            rows: vec![row],
+        };
+        let parts = |has_success| interval_parts("put", &figures, has_success).join("|");
+        assert_eq!(parts(false), "put|none answered yet, moving 300 MiB/s|0 req/s||p50 –|p99 –");
+        assert_eq!(parts(true), "put|300 MiB/s|0 req/s||p50 –|p99 –");
     }
 
     #[test]

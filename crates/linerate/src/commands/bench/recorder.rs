@@ -90,8 +90,18 @@ impl Recorder {
         let from = self.folder.intervals.bytes();
         let (label, warmup_ms) = (spec.to_string(), timing.warmup_so_far_ms());
         let written = Ok(());
-        let mut tape =
-            PointRecorder { recorder: self, purpose, point, at_ms, label, progress, metrics, warmup_ms, written };
+        let mut tape = PointRecorder {
+            recorder: self,
+            purpose,
+            point,
+            at_ms,
+            label,
+            progress,
+            metrics,
+            has_success: false,
+            warmup_ms,
+            written,
+        };
         let outcome = drive(&mut tape)?;
         let written = tape.written;
         self.metrics.iter().for_each(|m| m.end(purpose));
@@ -137,6 +147,8 @@ pub(super) struct PointRecorder<'r> {
     label: String,
     progress: &'r Progress,
     metrics: Option<Arc<MetricsServer>>,
+    /// Whether a request has succeeded.
+    has_success: bool,
     /// Up to when it warms up, as far as is known so far.
     warmup_ms: u64,
     written: Result<(), Failure>,
@@ -165,7 +177,8 @@ impl PointRecorder<'_> {
     }
 
     fn show(&mut self, figures: &Interval<Latencies>) {
-        self.progress.interval(&self.label, figures);
+        self.has_success |= figures.whole_rows().any(|row| row.requests > 0);
+        self.progress.interval(&self.label, figures, self.has_success);
         let warms_up = figures.from_ms.saturating_sub(self.at_ms) < self.warmup_ms;
         self.metrics.iter().for_each(|m| m.interval(self.purpose, figures, warms_up));
     }
