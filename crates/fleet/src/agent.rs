@@ -36,6 +36,8 @@ pub enum AgentAction {
     Start(i64),
     /// End it before its time.
     Stop(StopReason),
+    /// Keep its load up no longer, once it is over.
+    Finish(u32),
     /// Do what an order about settings says, and give what comes of it to [`Agent::changed`].
     Change(Box<ChangeOrder>),
     End(EndReason),
@@ -140,6 +142,7 @@ impl Agent {
             ToAgent::NetRound(order) => AgentAction::NetRound(order),
             ToAgent::Start { at_ns } => AgentAction::Start(at_ns),
             ToAgent::Stop { reason } => AgentAction::Stop(reason),
+            ToAgent::Finish { point } => AgentAction::Finish(point),
             ToAgent::Change { text, is_last } if !self.is_changing => return self.change(&text, is_last),
             // A second greeting or watch, a reading or a change while one goes on, or the end of a watch that was not
             // begun.
@@ -163,7 +166,7 @@ impl Agent {
 
     /// Why it does not do what it is told, where whoever started it does not let it.
     fn refusal(&self, message: &ToAgent) -> Option<&'static str> {
-        let is_of_load = matches!(message, ToAgent::Load(_) | ToAgent::Point(_));
+        let is_of_load = matches!(message, ToAgent::Load(_) | ToAgent::Point(_) | ToAgent::Finish { .. });
         let is_of_flows =
             matches!(message, ToAgent::Net(_) | ToAgent::NetRound(_) | ToAgent::Start { .. } | ToAgent::Stop { .. });
         let is_of_reading = matches!(message, ToAgent::ReadMachine | ToAgent::Watch(_) | ToAgent::EndWatch);
@@ -370,7 +373,7 @@ mod tests {
         ] {
             assert_eq!(flows.take(&frame(&requested).unwrap(), AT, 0, 0), [action], "{requested:?}");
         }
-        for requested in [ToAgent::ReadMachine, ToAgent::EndWatch] {
+        for requested in [ToAgent::ReadMachine, ToAgent::EndWatch, ToAgent::Finish { point: 1 }] {
             let refused = messages(&flows.take(&frame(&requested).unwrap(), AT, 0, 0));
             let [FromAgent::Refused { why }] = &refused[..] else { panic!("{requested:?}: {refused:?}") };
             assert!(why.contains("linerate net serve"), "{requested:?}: {why}");

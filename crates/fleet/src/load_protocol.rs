@@ -315,6 +315,11 @@ pub enum LoadMessage {
     Interval(Box<IntervalPart>),
     /// Counters of its machine, by its own clock.
     Reading(Box<Reading>),
+    /// The requests that were in flight at the end of a point have ended, or are given up. The load goes on, uncounted,
+    /// until [`crate::protocol::ToAgent::Finish`], for others may wait for theirs.
+    InFlightEnded {
+        point: u32,
+    },
     /// A point has ended.
     End(Box<DrivenEnd>),
     /// It cannot go on.

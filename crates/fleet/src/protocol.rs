@@ -16,7 +16,7 @@ use crate::net_protocol::{NetMessage, NetOrder, NetRoundOrder};
 use crate::watch_protocol::{WatchMessage, WatchOrder};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 10;
+pub const PROTOCOL: u32 = 11;
 
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
@@ -61,6 +61,11 @@ pub enum ToAgent {
     /// Ends the point before its time.
     Stop {
         reason: StopReason,
+    },
+    /// The requests that were in flight at the end of a point have ended at all agents that drove it, or are waited for
+    /// no longer: its load need not go on.
+    Finish {
+        point: u32,
     },
     /// A part of an order about settings, in order: at most [`crate::change_protocol::CHANGE_ORDER_BYTES_MAX`]
     /// together.

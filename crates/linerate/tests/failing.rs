@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::{FindingKind, Severity};
+use linerate_record::run::{PointLine, StopReason};
 use tempfile::tempdir;
 
 use crate::hostile::server::{Hostile, Manner, ReceivedRequest, Said, reply};
 use crate::running;
-use crate::running::{bench, bench_command, eventually, linerate, points, shown, view};
+use crate::running::{bench, bench_command, eventually, linerate, lines, points, shown, view};
 
 fn flags(hostile: &Hostile, more: &str) -> String {
     let usual = "--obj.size 1000 --concurrent 2 --threads 1 --no-ceiling --quiet";
@@ -149,6 +152,30 @@ fn ctrl_c_before_anything_is_measured_claims_no_figures() {
     assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
     let last = shown(&output).lines().last().unwrap_or_default().to_owned();
     assert!(last.contains("nothing was measured") && !last.contains("until then"), "{}", shown(&output));
+}
+
+#[test]
+fn a_canary_that_is_exceeded_while_requests_are_waited_for_ends_the_point() {
+    /// When the first object of the load was written: 1.6 s later, all reads and writes of objects hang.
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    let hangs_at_the_end: Manner = |requested, _| {
+        let (of_load, of_canary) = (requested.key.ends_with("-1000"), requested.key.ends_with("-4096"));
+        let began = if of_load { Some(BEGAN.get_or_init(Instant::now)) } else { BEGAN.get() };
+        let hangs = began.is_some_and(|began| began.elapsed() >= Duration::from_millis(1_600));
+        let is_measured = matches!(requested.method.as_str(), "PUT" | "GET");
+        (hangs && is_measured && (of_load || of_canary)).then_some(Said::Nothing)
+    };
+    let (hostile, out) = (Hostile::serve(hangs_at_the_end), tempdir().unwrap());
+    // A request of the canary that hangs fails after a second, when the point of two is over.
+    let canary = "--op put --duration 2s --warmup 0s --abort-if p99>200ms --canary-rate 50";
+    let output = bench(out.path(), &flags(&hostile, canary));
+    assert_eq!(output.status.code(), Some(5), "{}", shown(&output));
+    let ends = lines::<PointLine>(&out.path().join("points.jsonl")).into_iter();
+    let ends: Vec<StopReason> =
+        ends.filter_map(|line| if let PointLine::End(end) = line { Some(end.ended) } else { None }).collect();
+    assert_eq!(ends, [StopReason::Canary], "{}", shown(&output));
+    let measured_ms = points(&view(out.path()))[0].measured_ms;
+    assert!(measured_ms >= 1_900, "it is exceeded behind the time measured: {measured_ms} ms");
 }
 
 #[test]

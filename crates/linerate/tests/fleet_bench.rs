@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, PointLine, Purpose, StopReason};
 
+use crate::hostile::server::{Hostile, Manner, Said};
 use crate::running::agents::{Place, agents, bench, kill, loader};
 use crate::running::{
     ACCESS_KEY, END, SECRET_KEY, Served, bound, eventually, files_below, linerate, lines, objects, shown, view, words,
@@ -102,6 +104,38 @@ fn several_agents_load_one_target_and_nothing_is_left_of_them() {
         let text = String::from_utf8_lossy(&text);
         assert!(!text.contains(SECRET_KEY) && !text.contains(ACCESS_KEY), "{file}");
     }
+}
+
+#[test]
+fn the_load_of_all_clients_goes_on_until_the_requests_of_each_have_ended() {
+    /// The set of the client whose first write takes three seconds, and when writes of others came.
+    static WRITES: Mutex<Option<(String, Instant, Vec<Duration>)>> = Mutex::new(None);
+    let first_is_slow: Manner = |requested, _| {
+        let set = requested.key.rsplit_once('/').filter(|_| requested.method == "PUT")?.0;
+        let mut writes = WRITES.lock().expect("nobody panicked");
+        let Some((slow, since, others)) = &mut *writes else {
+            *writes = Some((set.to_owned(), Instant::now(), Vec::new()));
+            return Some(Said::Late(Duration::from_secs(3)));
+        };
+        if slow.as_str() != set {
+            others.push(since.elapsed());
+        }
+        None
+    };
+    let (place, target) = (Place::make(), Hostile::serve(first_is_slow));
+    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
+    let flags = "--op put --obj.size 4KiB --concurrent 1 --duration 1s --warmup 0s --threads 1 --no-ceiling";
+    let output = run(&place, &fleet, &target.address, flags);
+    place.assert_over();
+    let writes = WRITES.lock().expect("nobody panicked").take();
+    let (_, _, others) = writes.unwrap_or_else(|| panic!("{}", shown(&output)));
+    // The point is over after a second.
+    let late = others.iter().filter(|at| (2_000..3_000).contains(&at.as_millis())).count();
+    assert!(late > 0, "{} writes of others, the last after {:?}: {}", others.len(), others.last(), shown(&output));
+    let ends = lines::<PointLine>(&place.path("run").join("points.jsonl")).into_iter();
+    let in_flight: Vec<_> =
+        ends.filter_map(|line| if let PointLine::End(end) = line { end.in_flight } else { None }).collect();
+    assert!(in_flight.len() == 1 && in_flight[0].is_empty(), "it ended well: {in_flight:?}");
 }
 
 /// A run that goes on, with what it says kept.

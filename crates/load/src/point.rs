@@ -62,6 +62,27 @@ pub enum PointError {
     Panicked,
 }
 
+/// Who decides about a point from outside while it is driven, on any thread.
+pub trait PointSupervisor: Sync {
+    /// Why the point is to end now. It is read ten times a second until the point has ended, also while requests that
+    /// were in flight at its end are waited for.
+    fn stop_reason(&self) -> Option<StopReason> {
+        None
+    }
+
+    /// Whether the load is to go on after the requests that were in flight at the end of the point have ended: others,
+    /// who load the same target, wait for theirs.
+    fn holds_load(&self) -> bool {
+        false
+    }
+
+    /// The requests that were in flight at the end of the point have ended, or are given up.
+    fn in_flight_ended(&self) {}
+}
+
+/// Nobody decides.
+impl PointSupervisor for () {}
+
 /// What a point is driven with.
 pub struct PointDriver<'a> {
     /// Session of the run.
@@ -71,6 +92,7 @@ pub struct PointDriver<'a> {
     pub interrupted: &'a AtomicBool,
     /// Process of the target, where it is known.
     pub target_pid: Option<u32>,
+    pub supervisor: &'a dyn PointSupervisor,
 }
 
 /// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's. It
@@ -98,6 +120,7 @@ pub fn drive(
         begin_ns,
         stop: &stop,
         interrupted: drive.interrupted,
+        supervisor: drive.supervisor,
         shared_end: &shared_end,
         next_delete: &next_delete,
         worker,
@@ -142,7 +165,9 @@ struct ReportMerge<'a> {
     failed: u64,
     stored: u64,
     deleted: u64,
-    /// Why `on_interval` ended the point, where it did.
+    /// Whether that was said of the requests in flight at the end.
+    has_in_flight_ended: bool,
+    /// Why `on_interval` or the supervisor ended the point, where they did.
     reported: Option<StopReason>,
     /// Requests of intervals that were too short to be told.
     untold: Vec<OutsideRow>,
@@ -168,6 +193,7 @@ impl<'a> ReportMerge<'a> {
             failed: 0,
             stored: 0,
             deleted: 0,
+            has_in_flight_ended: false,
             reported: None,
             untold: Vec::new(),
             untold_intervals: Vec::new(),
@@ -194,6 +220,11 @@ impl<'a> ReportMerge<'a> {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.reported = self.reported.or_else(|| self.drive.supervisor.stop_reason());
+            if !self.has_in_flight_ended && shared_end.has_in_flight_ended() {
+                self.has_in_flight_ended = true;
+                self.drive.supervisor.in_flight_ended();
             }
             self.gave_up |= !self.is_over && self.hopeless();
             let is_broken = self.gave_up || self.too_many_errors() || self.drive.interrupted.load(Ordering::Relaxed);

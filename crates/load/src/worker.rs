@@ -27,6 +27,7 @@ pub(crate) use self::ending::{InFlight, SharedEnd, rows};
 use self::next_request::NextRequest;
 use crate::connection::{Buffers, Connection, Exchange, ExchangeProgress, ExpectedListing, Phase};
 use crate::multipart::{UnfinishedUpload, Uploads};
+use crate::point::PointSupervisor;
 use crate::request::{RequestTexts, RequestWriter};
 use crate::request_choice::RequestChoices;
 use crate::request_failure::RequestFailure;
@@ -81,6 +82,7 @@ pub(crate) struct WorkerTask<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// Set from outside, also while what is in flight is waited for.
     pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) supervisor: &'a dyn PointSupervisor,
     /// What the threads know of each other at the end.
     pub(crate) shared_end: &'a SharedEnd,
     /// The next object to delete, shared: threads with more slots delete more.

@@ -4,11 +4,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use linerate_load::point::{PointDriver, PointOutcome, drive};
+use linerate_load::point::{PointDriver, PointOutcome, PointSupervisor, drive};
 use linerate_load::session::{EndCondition, PointPlan};
 use linerate_record::histogram::{EncodedHistogram, Latencies, add_encoded, empty};
 use linerate_record::run::{InFlightRow, Op, StopReason};
@@ -38,7 +38,13 @@ impl Ended {
 fn driven(address: SocketAddr, plan: &PointPlan) -> Ended {
     let session = session(address, Duration::from_secs(20), &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver {
+        session: &session,
+        clock: Clock::start(),
+        interrupted: &interrupted,
+        target_pid: None,
+        supervisor: &(),
+    };
     let (mut requests, mut moved_bytes, begin) = (0, 0, Instant::now());
     let outcome = drive(&with, plan, |figures| {
         requests += figures.whole_rows().map(|row| row.requests).sum::<u64>();
@@ -180,6 +186,105 @@ fn the_load_goes_on_while_a_request_is_waited_for() {
     assert!(STARTED.load(Ordering::Relaxed) >= alongside + ended.requests);
 }
 
+/// Has the load go on for a time after the requests that were in flight have ended, or stops it some time after that.
+struct Others {
+    ended: Mutex<Option<Instant>>,
+    holds_for: Duration,
+    stops_after: Option<Duration>,
+    /// Requests that had come when it was stopped.
+    before_stop: OnceLock<u64>,
+}
+
+static RECEIVED: AtomicU64 = AtomicU64::new(0);
+
+impl Others {
+    fn have_passed(&self, time: Duration) -> bool {
+        self.ended.lock().expect("nobody panicked").is_some_and(|at| at.elapsed() >= time)
+    }
+}
+
+impl PointSupervisor for Others {
+    fn stop_reason(&self) -> Option<StopReason> {
+        let stops = self.stops_after.is_some_and(|time| self.have_passed(time));
+        stops.then(|| {
+            self.before_stop.get_or_init(|| RECEIVED.load(Ordering::Relaxed));
+            StopReason::Canary
+        })
+    }
+
+    fn holds_load(&self) -> bool {
+        !self.have_passed(self.holds_for)
+    }
+
+    fn in_flight_ended(&self) {
+        self.ended.lock().expect("nobody panicked").get_or_insert_with(Instant::now);
+    }
+}
+
+#[test]
+fn the_load_goes_on_while_others_wait_and_ends_when_it_is_stopped_meanwhile() {
+    let quick = |a: &mut ReceivedRequest<'_>| {
+        RECEIVED.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(10));
+        a.serve_well()
+    };
+    let (address, bodies) = (serve(Arc::new(quick)), bodies());
+    let session = session(address, Duration::from_secs(20), &bodies);
+    let interrupted = AtomicBool::new(false);
+    let driven = |holds_for: Duration, stops_after: Option<Duration>| {
+        let supervisor = Others { ended: Mutex::default(), holds_for, stops_after, before_stop: OnceLock::new() };
+        let clock = Clock::start();
+        let with = PointDriver {
+            session: &session,
+            clock,
+            interrupted: &interrupted,
+            target_pid: None,
+            supervisor: &supervisor,
+        };
+        let outcome = drive(&with, &brief(Op::Get), |_| ControlFlow::Continue(())).expect("it is driven");
+        let alongside: u64 = outcome.alongside.iter().map(|row| row.answered).sum();
+        (outcome, alongside, supervisor.before_stop.get().copied())
+    };
+    // Two were in flight; two slots at 10 ms come to 200 in a second.
+    let (outcome, alongside, _) = driven(Duration::from_secs(1), None);
+    assert!(outcome.ended == StopReason::Duration && alongside > 40, "{alongside}: {outcome:?}");
+    let (outcome, _, before_stop) = driven(Duration::from_secs(60), Some(Duration::from_millis(300)));
+    let more = RECEIVED.load(Ordering::Relaxed) - before_stop.expect("it was stopped");
+    assert!(outcome.ended == StopReason::Canary && more < 100, "{more}: {outcome:?}");
+}
+
+#[test]
+fn a_point_that_waits_for_requests_that_hang_starts_nothing_once_it_is_stopped() {
+    static CAME: AtomicU64 = AtomicU64::new(0);
+    struct Stops(OnceLock<Instant>, OnceLock<u64>);
+    impl PointSupervisor for Stops {
+        fn stop_reason(&self) -> Option<StopReason> {
+            // The point takes 200 ms.
+            let stops = self.0.get_or_init(Instant::now).elapsed() >= Duration::from_millis(700);
+            stops.then(|| {
+                self.1.get_or_init(|| CAME.load(Ordering::Relaxed));
+                StopReason::Canary
+            })
+        }
+    }
+    let first_hangs = |a: &mut ReceivedRequest<'_>| {
+        CAME.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(if a.number == 0 { 9_000 } else { 10 }));
+        a.serve_well()
+    };
+    let session = session(serve(Arc::new(first_hangs)), Duration::from_secs(20), &bodies());
+    let (interrupted, clock, supervisor) =
+        (AtomicBool::new(false), Clock::start(), Stops(OnceLock::new(), OnceLock::new()));
+    let with =
+        PointDriver { session: &session, clock, interrupted: &interrupted, target_pid: None, supervisor: &supervisor };
+    let outcome = drive(&with, &brief(Op::Get), |_| ControlFlow::Continue(())).expect("it is driven");
+    let more = CAME.load(Ordering::Relaxed) - supervisor.1.get().expect("it was stopped");
+    // In the four seconds that are left, a slot makes 400 requests.
+    assert!(outcome.ended == StopReason::Canary && more < 100, "{more}: {outcome:?}");
+    let [row] = &outcome.in_flight[..] else { panic!("{:?}", outcome.in_flight) };
+    assert_eq!(row.open, 1);
+}
+
 #[test]
 fn a_point_that_is_stopped_starts_nothing_more() {
     let slow = |a: &mut ReceivedRequest<'_>| {
@@ -189,7 +294,13 @@ fn a_point_that_is_stopped_starts_nothing_more() {
     let address = serve(Arc::new(slow));
     let session = session(address, Duration::from_secs(20), &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver {
+        session: &session,
+        clock: Clock::start(),
+        interrupted: &interrupted,
+        target_pid: None,
+        supervisor: &(),
+    };
     let outcome = drive(&with, &plan(Op::Get, 4096), |_| ControlFlow::Break(StopReason::Canary)).expect("it is driven");
     let alongside: u64 = outcome.alongside.iter().map(|row| row.answered + row.dropped).sum();
     assert_eq!((outcome.ended, alongside), (StopReason::Canary, 2), "{outcome:?}");

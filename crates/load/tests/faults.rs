@@ -64,7 +64,13 @@ impl Seen {
 fn driven(address: SocketAddr, timeout: Duration, plan: &PointPlan, enough: impl Fn(&Seen) -> bool) -> Seen {
     let session = session(address, timeout, &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver {
+        session: &session,
+        clock: Clock::start(),
+        interrupted: &interrupted,
+        target_pid: None,
+        supervisor: &(),
+    };
     let mut seen = Seen {
         requests: 0,
         moved_bytes: 0,

@@ -117,7 +117,13 @@ fn driven(
         ..driving::plan(Op::Multipart, SIZE)
     };
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let with = PointDriver {
+        session: &session,
+        clock: Clock::start(),
+        interrupted: &interrupted,
+        target_pid: None,
+        supervisor: &(),
+    };
     let mut rows = BTreeMap::<Op, Row>::new();
     let outcome = drive(&with, &plan, |figures| {
         for row in figures.rows {

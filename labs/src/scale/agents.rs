@@ -279,6 +279,7 @@ impl SimulatedAgent {
                 AgentAction::ReadMachine
                 | AgentAction::Watch(_)
                 | AgentAction::EndWatch
+                | AgentAction::Finish(_)
                 | AgentAction::Net(_)
                 | AgentAction::NetRound(_)
                 | AgentAction::Change(_) => {}

@@ -380,6 +380,7 @@ fn perform_deeds(
                 net.stop();
                 load.stop(reason);
             }
+            AgentAction::Finish(point) => load.finish(point),
             AgentAction::Change(order) => change_orders::begin(*order, context.root.clone(), event_sender.clone()),
             AgentAction::End(reason) => return Some(reason),
         }

@@ -37,6 +37,8 @@ impl ReceivedRequest {
 /// What is said in place of what S3 would say.
 pub(crate) enum Said {
     Answer(Vec<u8>),
+    /// What S3 would say, after a time.
+    Late(Duration),
     /// Nothing, for longer than any test waits.
     Nothing,
 }
@@ -88,15 +90,21 @@ fn connection(stream: TcpStream, manner: &Mutex<Manner>, objects: &Mutex<BTreeMa
             let mut objects = objects.lock().expect("nobody panicked");
             manner(&requested, &mut objects).unwrap_or_else(|| Said::Answer(answer(&requested, &mut objects)))
         };
-        match said {
-            Said::Answer(bytes) if stream.get_mut().write_all(&bytes).is_ok() => {}
-            Said::Answer(_) => return,
+        let bytes = match said {
+            Said::Answer(bytes) => bytes,
+            Said::Late(time) => {
+                std::thread::sleep(time);
+                answer(&requested, &mut objects.lock().expect("nobody panicked"))
+            }
             Said::Nothing => {
                 // Until whoever asked has gone, a minute at the most.
                 let _ = stream.get_ref().set_read_timeout(Some(Duration::from_secs(60)));
                 let _ = stream.read(&mut [0]);
                 return;
             }
+        };
+        if stream.get_mut().write_all(&bytes).is_err() {
+            return;
         }
     }
 }

@@ -53,6 +53,11 @@ impl SharedEnd {
         SharedEnd { awaiting: AtomicU32::new(threads), longest_ns: AtomicU64::new(0), keeps_up: AtomicBool::new(true) }
     }
 
+    /// Whether all threads wait for nothing more.
+    pub(crate) fn has_in_flight_ended(&self) -> bool {
+        self.awaiting.load(Ordering::Relaxed) == 0
+    }
+
     /// From now on, nothing new is started for requests that are waited for.
     pub(crate) fn start_nothing(&self) {
         self.keeps_up.store(false, Ordering::Relaxed);
@@ -228,7 +233,7 @@ impl Worker<'_> {
     }
 
     /// Waits for the requests that are in flight at the end of the point, those of other threads too, and keeps the
-    /// load up meanwhile. Where the point was ended early, nothing is started.
+    /// load up meanwhile, for as long as the supervisor wants it. Where the point was ended early, nothing is started.
     pub(super) fn await_in_flight(&mut self, events: &mut Events) -> Result<(), Errno> {
         self.stage = Stage::Awaiting;
         self.ticks.stop();
@@ -250,11 +255,12 @@ impl Worker<'_> {
                 shared.awaiting.fetch_sub(1, Ordering::Relaxed);
             }
             let is_done = match (self.keeps_up(), self.has_work()) {
-                (true, true) => shared.awaiting.load(Ordering::Relaxed) == 0,
+                (true, true) => shared.has_in_flight_ended(),
                 (true, false) => self.awaited == 0,
                 (false, _) => self.awaited == 0 || self.places.iter().all(|c| c.phase == Phase::Idle),
             };
-            if is_over || is_done {
+            let may_be_held = self.keeps_up() && self.has_work() && now_ns < end_ns + AWAIT_MAX_NS;
+            if (is_over || is_done) && !(may_be_held && self.given.supervisor.holds_load()) {
                 break;
             }
             self.start_open_slots(now_ns);

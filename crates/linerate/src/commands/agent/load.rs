@@ -16,7 +16,7 @@ use linerate_fleet::outgoing_queue::OutgoingQueue;
 use linerate_fleet::protocol::{FromAgent, TEXT_BYTES_MAX, frame};
 use linerate_host::fingerprint::neighbours::LocalTarget;
 use linerate_load::multipart::UnfinishedUpload;
-use linerate_load::point::{PointDriver, PointOutcome, drive};
+use linerate_load::point::{PointDriver, PointOutcome, PointSupervisor, drive};
 use linerate_load::session::{Existing, PointPlan, Session, Source};
 use linerate_record::histogram::Latencies;
 use linerate_record::load::OwnTarget;
@@ -42,6 +42,8 @@ pub(super) enum LoadEvent {
     Ready(u32),
     /// An interval of it has ended.
     Interval(Interval),
+    /// Its requests that were in flight at the end of the point have ended, or are given up.
+    InFlightEnded(u32),
     /// The machine was read.
     Reading(Box<Reading>),
     /// The point has ended.
@@ -62,17 +64,38 @@ fn load_target(order: LoadOrder) -> Result<LoadTarget, Failure> {
     Ok(LoadTarget { order, session, existing })
 }
 
-/// Why a point is to end before its time.
-type StopCell = Arc<Mutex<Option<StopReason>>>;
+/// What the coordinator decided about the end of a point.
+struct PointOrders {
+    point: u32,
+    /// Why it is to end before its time.
+    ending: Mutex<Option<StopReason>>,
+    /// Cuts what is in flight short.
+    cut: AtomicBool,
+    /// Whether its load need not go on when its own requests have ended.
+    is_finished: AtomicBool,
+    event_sender: Sender<AgentEvent>,
+}
+
+impl PointSupervisor for PointOrders {
+    fn stop_reason(&self) -> Option<StopReason> {
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn holds_load(&self) -> bool {
+        !self.is_finished.load(Ordering::Relaxed)
+    }
+
+    fn in_flight_ended(&self) {
+        // Nobody may listen any more.
+        let _ = self.event_sender.send(AgentEvent::Load(LoadEvent::InFlightEnded(self.point)));
+    }
+}
 
 /// A point that is made ready or driven.
 struct RunningPoint {
     start: Sender<i64>,
-    ending: StopCell,
-    /// Cuts what is in flight short.
-    cut: Arc<AtomicBool>,
+    orders: Arc<PointOrders>,
     is_recorded: bool,
-    point: u32,
     thread: JoinHandle<()>,
 }
 
@@ -123,39 +146,53 @@ impl AgentLoad {
             );
         };
         let (start, starts) = channel();
-        let (ending, cut) = (StopCell::default(), Arc::new(AtomicBool::new(false)));
         let (point, is_recorded) = (order.point, order.is_recorded);
+        let orders = Arc::new(PointOrders {
+            point,
+            ending: Mutex::default(),
+            cut: AtomicBool::new(false),
+            is_finished: AtomicBool::new(false),
+            event_sender: self.event_sender.clone(),
+        });
         let run = PointRun {
             loadable: Arc::clone(loadable),
             order,
             clock: self.clock,
             starts,
-            ending: Arc::clone(&ending),
-            cut: Arc::clone(&cut),
+            orders: Arc::clone(&orders),
             event_sender: self.event_sender.clone(),
         };
         let thread = thread::spawn(move || {
             let ended = run.drive();
             let _ = run.event_sender.send(AgentEvent::Load(LoadEvent::Ended(ended)));
         });
-        self.running_point = Some(RunningPoint { start, ending, cut, is_recorded, point, thread });
+        self.running_point = Some(RunningPoint { start, orders, is_recorded, thread });
         None
     }
 
     /// Begins the point at an instant of the agent's clock.
     pub(super) fn start(&mut self, at_ns: i64, now: Duration) {
         if let Some(running_point) = &self.running_point {
-            self.outlet.begin(running_point.point, now);
+            self.outlet.begin(running_point.orders.point, now);
             let _ = running_point.start.send(at_ns);
         }
     }
 
     /// Ends the point before its time.
     pub(super) fn stop(&mut self, reason: StopReason) {
-        if let Some(running_point) = &self.running_point {
-            *running_point.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        if let Some(RunningPoint { orders, .. }) = &self.running_point {
+            *orders.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
             // Whoever wants the run to end is not kept waiting.
-            running_point.cut.fetch_or(reason == StopReason::Interrupted, Ordering::Relaxed);
+            orders.cut.fetch_or(reason == StopReason::Interrupted, Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps the load of a point up no longer, once it is over.
+    pub(super) fn finish(&mut self, point: u32) {
+        if let Some(RunningPoint { orders, .. }) = &self.running_point
+            && orders.point == point
+        {
+            orders.is_finished.store(true, Ordering::Relaxed);
         }
     }
 
@@ -173,6 +210,7 @@ impl AgentLoad {
                 })
             }
             LoadEvent::Ready(point) => encode_load_message(LoadMessage::Ready { point }),
+            LoadEvent::InFlightEnded(point) => encode_load_message(LoadMessage::InFlightEnded { point }),
             LoadEvent::Interval(interval) => {
                 let is_recorded = self.running_point.as_ref().is_some_and(|running_point| running_point.is_recorded);
                 self.outlet.interval(interval, is_recorded);
@@ -237,16 +275,11 @@ struct PointRun {
     order: PointOrder,
     clock: AgentClock,
     starts: Receiver<i64>,
-    ending: StopCell,
-    cut: Arc<AtomicBool>,
+    orders: Arc<PointOrders>,
     event_sender: Sender<AgentEvent>,
 }
 
 impl PointRun {
-    fn ending(&self) -> Option<StopReason> {
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Drives the point when it is time for it.
     fn drive(&self) -> Result<DrivenEnd, String> {
         let load = &self.loadable.order.load;
@@ -269,12 +302,18 @@ impl PointRun {
             return Ok(self.driven_end(empty_outcome(self.order.write_first), &PointTotals::default()));
         }
         let target_pid = null.as_ref().map(target_process::TargetProcess::pid);
-        let with = PointDriver { session: &session, clock: self.clock.clock, interrupted: &self.cut, target_pid };
+        let with = PointDriver {
+            session: &session,
+            clock: self.clock.clock,
+            interrupted: &self.orders.cut,
+            target_pid,
+            supervisor: &*self.orders,
+        };
         let mut totals = PointTotals::default();
         let outcome = drive(&with, &plan, |figures| {
             totals.add(&figures);
             let _ = self.event_sender.send(AgentEvent::Load(LoadEvent::Interval(figures.encoded())));
-            self.ending().map_or(ControlFlow::Continue(()), ControlFlow::Break)
+            ControlFlow::Continue(())
         });
         outcome.map(|outcome| self.driven_end(outcome, &totals)).map_err(|error| failure_text(error.into()))
     }
@@ -284,13 +323,13 @@ impl PointRun {
         let at_ns = loop {
             match self.starts.recv_timeout(START_POLL_INTERVAL) {
                 Ok(at_ns) => break at_ns,
-                Err(RecvTimeoutError::Timeout) if self.ending().is_none() => {}
+                Err(RecvTimeoutError::Timeout) if self.orders.stop_reason().is_none() => {}
                 Err(_) => return false,
             }
         };
         loop {
             let left_ns = at_ns.saturating_sub(self.clock.now_ns());
-            if self.ending().is_some() {
+            if self.orders.stop_reason().is_some() {
                 return false;
             }
             match u64::try_from(left_ns) {

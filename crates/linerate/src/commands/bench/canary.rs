@@ -2,7 +2,7 @@
 //! own.
 //!
 //! It runs from before the load on, so that there is something to compare with, and raises a flag where it exceeds a
-//! bound; whoever drives the load looks at the flag each interval.
+//! bound; whoever drives the load looks at the flag ten times a second.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use std::time::Duration;
 use linerate_analysis::canary::{BASELINE_REQUESTS, CanaryTrip, CanaryWatch, timeout_ns};
 use linerate_analysis::findings::canary_tripped;
 use linerate_load::multipart::{PART_BYTES_MIN, Parts};
-use linerate_load::point::{PointDriver, drive};
+use linerate_load::point::{PointDriver, PointSupervisor, drive};
 use linerate_load::session::{EndCondition, PointPlan, Session, Source};
 use linerate_record::canary::CanaryLine;
 use linerate_record::finding::Finding;
 use linerate_record::histogram::Latencies;
 use linerate_record::load::{CanaryRules, Sizes, Spacing, Workload};
-use linerate_record::run::{Interval, Op};
+use linerate_record::run::{Interval, Op, StopReason};
 use linerate_wire::open_loop::Arrivals;
 
 use super::objects::RunObjects;
@@ -51,6 +51,15 @@ pub(super) struct CanaryThread {
     wrote: Option<(u32, Sizes)>,
 }
 
+/// Ends points where the canary has exceeded a bound.
+pub(super) struct CanarySupervisor(pub(super) Arc<AtomicBool>);
+
+impl PointSupervisor for CanarySupervisor {
+    fn stop_reason(&self) -> Option<StopReason> {
+        self.0.load(Ordering::Relaxed).then_some(StopReason::Canary)
+    }
+}
+
 /// Starts the canary, where bounds on it were given, and waits for its baseline.
 pub(super) fn start(
     run: &OpenRun<'_>,
@@ -79,7 +88,7 @@ pub(super) fn start(
     let clock = run.prepared.clock;
     let thread = std::thread::spawn(move || {
         let mut unguarded = TripOnDrop(Some(trips.clone()));
-        let with = PointDriver { session: &session, clock, interrupted: &ends, target_pid: None };
+        let with = PointDriver { session: &session, clock, interrupted: &ends, target_pid: None, supervisor: &() };
         let (mut watch, mut first, mut written) = (CanaryWatch::new(rules), None, Ok(()));
         let outcome = drive(&with, &plan, |figures| {
             let line = line(&figures, under_load.load(Ordering::Relaxed));
@@ -174,7 +183,8 @@ fn plan(op: Op, sizes: Sizes) -> PointPlan {
 
 /// Writes the object that the canary reads.
 fn write_canary_object(run: &OpenRun<'_>, sizes: &Sizes, set: u32, interrupted: &AtomicBool) -> Result<(), Failure> {
-    let with = PointDriver { session: &run.prepared.session, clock: run.prepared.clock, interrupted, target_pid: None };
+    let (session, clock) = (&run.prepared.session, run.prepared.clock);
+    let with = PointDriver { session, clock, interrupted, target_pid: None, supervisor: &() };
     let plan = PointPlan { write_set: set, concurrency: 1, ..plan(Op::Put, sizes.clone()) };
     let (mut written, mut kinds) = (0, Vec::new());
     drive(&with, &plan, |figures| {

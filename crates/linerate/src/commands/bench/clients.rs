@@ -15,6 +15,7 @@ use linerate_analysis::view::View;
 use linerate_fleet::conversation::LoadEvent;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::load_protocol::{DrivenEnd, LoadOrder, PointOrder};
+use linerate_load::point::PointSupervisor;
 use linerate_record::finding::Finding;
 use linerate_record::fleet::{Allowed, UnreachedNode};
 use linerate_record::histogram::Latencies;
@@ -125,11 +126,13 @@ pub(super) struct PointToDrive<'d> {
     pub(super) point: Option<u32>,
     /// Set where the run is to end; set here where it cannot go on.
     pub(super) interrupted: &'d AtomicBool,
+    /// Who may end it before its time.
+    pub(super) supervisor: &'d dyn PointSupervisor,
 }
 
 /// Who hears of a point.
 pub(super) trait PointListener {
-    /// Counts of all clients together; says where the point is to end.
+    /// Counts of all clients together; says whether the point is to end.
     fn counts(&mut self, figures: Interval<Latencies>) -> ControlFlow<StopReason>;
     /// An interval of a client.
     fn interval(&mut self, client: u32, interval: Interval);
@@ -271,8 +274,10 @@ impl ClientFleet {
             point_to_drive,
             drivers: point_to_drive.drivers.iter().map(|&client| (client, Driver::default())).collect(),
             counts: ClientCounts::new(point_to_drive.drivers, point_to_drive.interval_ms),
+            number,
             stop: None,
             has_begun: false,
+            is_finished: false,
             succeeded: 0,
             failed: 0,
         };
@@ -380,7 +385,16 @@ struct Driver {
     is_ready: bool,
     /// When it was lost before it had ended, or was ended there.
     lost_at_ms: Option<u64>,
+    /// Whether its requests in flight at the end have ended, or are given up; its load goes on for others.
+    has_in_flight_ended: bool,
     end: Option<DrivenEnd>,
+}
+
+impl Driver {
+    /// Whether requests of it may be in flight that are to end under the load of the point.
+    const fn is_awaited(&self) -> bool {
+        self.lost_at_ms.is_none() && !self.has_in_flight_ended && self.end.is_none()
+    }
 }
 
 /// A point while it is driven.
@@ -389,8 +403,12 @@ struct DrivingPoint<'a> {
     point_to_drive: &'a PointToDrive<'a>,
     drivers: BTreeMap<usize, Driver>,
     counts: ClientCounts,
+    /// Number of the point, as agents have it.
+    number: u32,
     stop: Option<StopReason>,
     has_begun: bool,
+    /// Whether nobody's requests are waited for any more.
+    is_finished: bool,
     succeeded: u64,
     failed: u64,
 }
@@ -421,6 +439,15 @@ impl DrivingPoint<'_> {
             let at_ns = self.clients.clock.now_ns() + START_LEAD_NS + START_LEAD_EACH_NS * live_clients.len() as u64;
             self.counts.begin(at_ns / 1_000_000);
             self.clients.coordinator.begin(live_clients, at_ns);
+        }
+        if self.has_begun && !self.is_finished && !self.drivers.values().any(Driver::is_awaited) {
+            self.is_finished = true;
+            self.clients.coordinator.finish(self.live_clients(), self.number);
+        }
+        if self.stop.is_none()
+            && let Some(reason) = self.point_to_drive.supervisor.stop_reason()
+        {
+            self.end_with(reason);
         }
         let is_ending = matches!(self.stop, Some(StopReason::Interrupted | StopReason::ClientsLost));
         if interrupt::is_set(self.point_to_drive.interrupted) && !is_ending {
@@ -461,6 +488,7 @@ impl DrivingPoint<'_> {
             LoadEvent::Interval(interval) => {
                 listener.interval(u32::try_from(client).unwrap_or(u32::MAX), *interval);
             }
+            LoadEvent::InFlightEnded => driver.has_in_flight_ended = true,
             LoadEvent::End(end) => {
                 if self.stop.is_none() && end.ended == StopReason::Interrupted {
                     // Nobody asked for it: it was ended there, and says that next. What it counted is here.

@@ -18,6 +18,7 @@ use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{Op, OutsideRow, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason, failure_kind};
 use linerate_record::units::{bytes_iec, duration_ns, grouped};
 
+use super::canary::CanarySupervisor;
 use super::objects::RunObjects;
 use super::open_run::OpenRun;
 use super::point_ending::PointEnding;
@@ -116,7 +117,8 @@ fn measure_client_ceilings_of(
 ) -> Result<(), Failure> {
     let mut null = target_process::start(OwnTarget::Null, None, None, tls)?;
     let session = remote_load::null_target_session(&run.prepared.session, &mut null)?;
-    let with = PointDriver { session: &session, clock: run.prepared.clock, interrupted, target_pid: Some(null.pid()) };
+    let (clock, target_pid) = (run.prepared.clock, Some(null.pid()));
+    let with = PointDriver { session: &session, clock, interrupted, target_pid, supervisor: &() };
     let most = run.prepared.load.levels.highest();
     for work in &run.prepared.load.work {
         for (size, sizes) in sizes_with_names(run, &work.sizes) {
@@ -194,11 +196,13 @@ pub(super) fn drive_series(
     recorder: &mut Recorder,
     objects: &mut RunObjects<'_>,
 ) -> Result<(), Failure> {
+    let supervisor = CanarySupervisor(Arc::clone(&recorder.is_halted));
     let with = PointDriver {
         session: &run.prepared.session,
         clock: run.prepared.clock,
         interrupted,
         target_pid: run.prepared.target_pid,
+        supervisor: &supervisor,
     };
     for work in &run.prepared.load.work {
         for (size, sizes) in sizes_with_names(run, &work.sizes) {
@@ -421,11 +425,7 @@ impl SeriesDriver<'_> {
                 *errors.entry(kind).or_default() += n;
             }
             self.progress.live(&format!("{what}: {done} done, {}", bytes_iec(bytes as f64)));
-            if is_halted.load(Ordering::Relaxed) {
-                ControlFlow::Break(StopReason::Canary)
-            } else {
-                ControlFlow::Continue(())
-            }
+            ControlFlow::Continue(())
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         let stored = outcome.as_ref().ok().map(|o| o.stored);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::build::build;
 use linerate_analysis::records::Records;
@@ -193,9 +193,6 @@ impl PointRecorder<'_> {
         if self.written.is_err() {
             // Load that nobody can read of any more is for nothing.
             return ControlFlow::Break(StopReason::Interrupted);
-        }
-        if self.recorder.is_halted.load(Ordering::Relaxed) {
-            return ControlFlow::Break(StopReason::Canary);
         }
         ControlFlow::Continue(())
     }

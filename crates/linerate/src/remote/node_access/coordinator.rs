@@ -65,6 +65,7 @@ enum AgentCommand {
     /// At an instant of the run's clock.
     Start(Vec<usize>, u64),
     Stop(Vec<usize>, StopReason),
+    Finish(Vec<usize>, u32),
     End,
 }
 
@@ -180,6 +181,11 @@ impl Coordinator {
     /// Tells agents to end their point.
     pub(crate) fn stop(&self, agents: Vec<usize>, reason: StopReason) {
         self.command(AgentCommand::Stop(agents, reason));
+    }
+
+    /// Tells agents that the requests in flight at the end of a point have ended at all of them.
+    pub(crate) fn finish(&self, agents: Vec<usize>, point: u32) {
+        self.command(AgentCommand::Finish(agents, point));
     }
 
     /// What happens next, within a time.
@@ -360,6 +366,9 @@ impl CoordinatorThread {
             AgentCommand::Stop(agents, reason) => {
                 agents.into_iter().for_each(|agent| self.say(agent, |_| frame(&ToAgent::Stop { reason })));
             }
+            AgentCommand::Finish(agents, point) => {
+                agents.into_iter().for_each(|agent| self.say(agent, |_| frame(&ToAgent::Finish { point })));
+            }
             AgentCommand::End => {}
         }
     }
@@ -489,7 +498,7 @@ impl CoordinatorThread {
                     interval.to_ms = self.to_run_clock_ms(agent, interval.to_ms);
                 }
                 LoadEvent::Reading(reading) => reading.at_ms = self.to_run_clock_ms(agent, reading.at_ms),
-                LoadEvent::Ready | LoadEvent::Pulse(_) | LoadEvent::End(_) => {}
+                LoadEvent::Ready | LoadEvent::Pulse(_) | LoadEvent::InFlightEnded | LoadEvent::End(_) => {}
             }
             self.tell(agent, CoordinatorEvent::News(one));
         }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use linerate_fleet::conversation::{AgentError, Conversation, LoadEvent};
 use linerate_fleet::lease::{EndReason, LAPSES_AFTER};
 use linerate_fleet::load_protocol::{ListedObjects, OrderUntil, Pulse};
-use linerate_fleet::protocol::{AgentHello, PROTOCOL};
+use linerate_fleet::protocol::{AgentHello, PROTOCOL, ToAgent};
 use linerate_load::local_target::null;
 use linerate_record::fleet::Allowed;
 use linerate_record::load::{Load, Workload};
@@ -92,6 +92,8 @@ struct Coordinator {
     to: PipeWriter,
     received: Receiver<Vec<u8>>,
     news: Vec<LoadEvent>,
+    /// Whether nobody else has requests in flight when its own have ended.
+    finishes: bool,
     /// What else happens to the agent.
     event_sender: Sender<AgentEvent>,
     ended: JoinHandle<EndReason>,
@@ -130,7 +132,12 @@ impl Coordinator {
         });
         let (conversation, first) = Conversation::stay("t".to_owned(), unix_ns(), 5_000_000_000, LAPSES_AFTER);
         to.write_all(&first).unwrap();
-        Coordinator { conversation, to, received, news: Vec::new(), event_sender, ended }
+        Coordinator { conversation, to, received, news: Vec::new(), finishes: true, event_sender, ended }
+    }
+
+    /// Tells it that nobody waits for requests of a point any more.
+    fn finish(&mut self, point: u32) {
+        self.to.write_all(&frame(&ToAgent::Finish { point }).unwrap()).unwrap();
     }
 
     /// Goes on until something holds.
@@ -142,7 +149,11 @@ impl Coordinator {
                 self.conversation.take(&bytes, unix_ns()).unwrap();
             }
             self.to.write_all(&self.conversation.due(unix_ns()).unwrap()).unwrap();
-            self.news.extend(std::iter::from_fn(|| self.conversation.news()));
+            let news: Vec<LoadEvent> = std::iter::from_fn(|| self.conversation.news()).collect();
+            if news.contains(&LoadEvent::InFlightEnded) && self.finishes {
+                self.finish(1);
+            }
+            self.news.extend(news);
         }
     }
 
@@ -176,7 +187,7 @@ fn an_agent_begins_when_it_is_told_and_tells_every_request_that_it_made() {
             LoadEvent::End(end) => ends.push(end),
             LoadEvent::Reading(_) => readings += 1,
             LoadEvent::Loaded { zero_ns, .. } => zero = zero_ns,
-            LoadEvent::Ready => {}
+            LoadEvent::Ready | LoadEvent::InFlightEnded => {}
         }
     }
     assert!(readings > 0);
@@ -201,7 +212,7 @@ fn a_point_ends_when_it_is_told_to_and_says_why() {
     let mut coordinator = Coordinator::begin();
     coordinator.prepare_point(null_target(), 600);
     coordinator.until("it drives", |own| own.news.iter().any(|news| matches!(news, LoadEvent::Pulse(_))));
-    let stop = linerate_fleet::protocol::ToAgent::Stop { reason: StopReason::Precise };
+    let stop = ToAgent::Stop { reason: StopReason::Precise };
     coordinator.to.write_all(&frame(&stop).unwrap()).unwrap();
     coordinator.until("it ends", |own| own.news.iter().any(|news| matches!(news, LoadEvent::End(_))));
     let ended = coordinator.news.iter().find_map(|news| match news {
@@ -209,6 +220,51 @@ fn a_point_ends_when_it_is_told_to_and_says_why() {
         _ => None,
     });
     assert_eq!(ended, Some(StopReason::Precise));
+}
+
+/// An agent whose point is over and whose own requests have ended, while another's have not.
+fn holding() -> Coordinator {
+    let mut coordinator = Coordinator::begin();
+    coordinator.finishes = false;
+    coordinator.prepare_point(null_target(), 3);
+    coordinator.until("its requests have ended", |own| own.news.contains(&LoadEvent::InFlightEnded));
+    coordinator
+}
+
+/// How its point ended, and how many requests were answered behind it.
+fn ended(coordinator: &mut Coordinator) -> (StopReason, u64) {
+    coordinator.until("it ends", |own| own.news.iter().any(|news| matches!(news, LoadEvent::End(_))));
+    let end = coordinator.news.iter().find_map(|news| if let LoadEvent::End(end) = news { Some(end) } else { None });
+    let end = end.expect("it has ended");
+    (end.ended, end.alongside.iter().map(|row| row.answered).sum())
+}
+
+#[test]
+fn the_load_of_an_agent_goes_on_while_others_wait_for_their_requests() {
+    let mut coordinator = holding();
+    let read = |own: &Coordinator| own.news.iter().filter(|news| matches!(news, LoadEvent::Reading(_))).count();
+    let before = read(&coordinator);
+    coordinator.finish(7);
+    coordinator.until("time goes by", |own| read(own) > before);
+    assert!(!coordinator.news.iter().any(|news| matches!(news, LoadEvent::End(_))), "another point was finished");
+    coordinator.finish(1);
+    let (why, answered) = ended(&mut coordinator);
+    // Two were in flight.
+    assert!(why == StopReason::Duration && answered > 50, "{why:?}, {answered}");
+}
+
+#[test]
+fn a_load_that_goes_on_for_others_is_stopped_as_any_other() {
+    for reason in [StopReason::Canary, StopReason::Interrupted] {
+        let mut coordinator = holding();
+        coordinator.to.write_all(&frame(&ToAgent::Stop { reason }).unwrap()).unwrap();
+        assert_eq!(ended(&mut coordinator).0, reason);
+    }
+    let coordinator = holding();
+    let Coordinator { to, ended, .. } = coordinator;
+    // Its coordinator dies.
+    drop(to);
+    assert_eq!(ended.join().unwrap(), EndReason::EndOfInput);
 }
 
 #[test]

@@ -148,6 +148,7 @@ fn measure_fleet_ceilings_of(
                 interval_ms: CEILING_TIMING.interval_ms,
                 point: Some(recorder.next_point),
                 interrupted,
+                supervisor: &(),
             };
             let base = PointOrder {
                 target: PointTarget::Null { tls },
@@ -224,6 +225,7 @@ impl SeriesDriver<'_> {
             interval_ms: timing.interval_ms,
             point: Some(recorder.next_point),
             interrupted: self.with.interrupted,
+            supervisor: self.with.supervisor,
         };
         let drive = |point_recorder: &mut PointRecorder<'_>| clients.drive(&point_to_drive, order_for, point_recorder);
         let to_record = PointToRecord { purpose: Purpose::Measure, spec: &spec, plan: &plan, timing };
@@ -294,10 +296,10 @@ impl SeriesDriver<'_> {
             ..base.clone()
         };
         let (interval_ms, interrupted) = (run.prepared.timing.interval_ms, self.with.interrupted);
+        let (drivers, supervisor) = (&drivers[..], self.with.supervisor);
         let point_to_drive =
-            PointToDrive { drivers: &drivers, error_limit: None, interval_ms, point: None, interrupted };
-        let mut listener =
-            PreparationProgress { progress: self.progress, what: &what, is_halted: &is_halted, done: 0, bytes: 0 };
+            PointToDrive { drivers, error_limit: None, interval_ms, point: None, interrupted, supervisor };
+        let mut listener = PreparationProgress { progress: self.progress, what: &what, done: 0, bytes: 0 };
         let outcome = clients.drive(&point_to_drive, order_for, &mut listener);
         let ends = outcome.as_ref().map_or(&[][..], |outcome| &outcome.ends);
         let known_ends = || ends.iter().filter_map(|(_, end)| end.as_ref());
@@ -343,7 +345,6 @@ fn unfinished(upload: LeftUpload) -> UnfinishedUpload {
 struct PreparationProgress<'w> {
     progress: &'w Progress,
     what: &'w str,
-    is_halted: &'w AtomicBool,
     done: u64,
     bytes: u64,
 }
@@ -353,11 +354,7 @@ impl PointListener for PreparationProgress<'_> {
         self.done += figures.whole_rows().map(|row| row.requests).sum::<u64>();
         self.bytes += figures.whole_rows().map(|row| row.bytes).sum::<u64>();
         self.progress.live(&format!("{}: {} done, {}", self.what, self.done, bytes_iec(self.bytes as f64)));
-        if interrupt::is_set(self.is_halted) {
-            ControlFlow::Break(StopReason::Canary)
-        } else {
-            ControlFlow::Continue(())
-        }
+        ControlFlow::Continue(())
     }
 
     fn interval(&mut self, _: u32, _: Interval) {}
