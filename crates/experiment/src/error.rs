@@ -1,9 +1,9 @@
 //! Which load is none: so many of its requests failed that what it measured is something else.
 
-use linerate_analysis::view::{Point, View, too_many_failed};
+use linerate_analysis::view::{Point, Unended, View, too_many_failed};
 use linerate_record::experiment::CellOutcome;
 use linerate_record::finding::{Finding, FindingKind, Severity};
-use linerate_record::units::grouped;
+use linerate_record::units::{bytes_per_s_iec, grouped};
 
 /// Why a cell's point excludes its block, where what failed was no load; `None` where it does not.
 #[must_use]
@@ -11,11 +11,26 @@ pub fn of_point(point: &Point) -> Option<String> {
     if !point.has_ended_requests() {
         return Some(format!("no request ended in {} ms", point.measured_ms));
     }
+    if point.too_few_ended {
+        return Some(format!("fewer requests ended in {} ms than were in flight", point.measured_ms));
+    }
+    if let Some(why) = point.unended.as_ref().and_then(|unended| of_unended(unended, point.bytes_per_s.mean)) {
+        return Some(why);
+    }
     let (failed, all) = (point.error_count(), point.error_count() + point.requests);
     let kinds =
         || point.errors.iter().map(|(kind, n)| format!("{} × {kind}", grouped(*n))).collect::<Vec<_>>().join(", ");
     too_many_failed(failed, all)
         .then(|| format!("{} of {} requests failed: {}", grouped(failed), grouped(all), kinds()))
+}
+
+/// The same of requests that did not end, where throughput without their bytes is not known well enough.
+fn of_unended(unended: &Unended, without_bytes_per_s: f64) -> Option<String> {
+    let [without, with] = [without_bytes_per_s, unended.bytes_per_s].map(bytes_per_s_iec);
+    let requests = grouped(unended.requests);
+    unended.is_wide.then(|| {
+        format!("{requests} of the requests in flight did not end: throughput is between {without} and {with}")
+    })
 }
 
 /// Why a cell's run excludes its block, where the target does not show what it confirmed, or that could not be looked
@@ -110,6 +125,15 @@ mod tests {
         {
             assert_eq!(too_many_failed(failed, all), expected, "{failed} of {all}");
         }
+    }
+
+    #[test]
+    fn requests_that_did_not_end_exclude_a_block_where_they_leave_throughput_open() {
+        let mib = f64::from(1 << 20);
+        let unended = |is_wide| Unended { requests: 3, moved_bytes: 90 << 20, bytes_per_s: 200.0 * mib, is_wide };
+        let expected = "3 of the requests in flight did not end: throughput is between 140 MiB/s and 200 MiB/s";
+        assert_eq!(of_unended(&unended(true), 140.0 * mib).as_deref(), Some(expected));
+        assert_eq!(of_unended(&unended(false), 199.0 * mib), None);
     }
 
     #[test]
