@@ -26,6 +26,17 @@ pub(crate) fn with_open(of_ended: Latency, ended: &Latencies, ages: &Latencies) 
     }
 }
 
+/// By which share of the ended the estimate reaches `q`; `None` where it does not.
+#[must_use]
+pub(crate) fn share_of_ended(q: f64, ended: &Latencies, ages: &Latencies) -> Option<f64> {
+    if ages.is_empty() || ended.is_empty() {
+        return Some(q);
+    }
+    let ns = Curve::new(ended, ages).reached(q)?;
+    // The middle of a request, so that rounding does not leave its bucket.
+    Some((ended.count_between(0, ns) as f64 - 0.5) / ended.len() as f64)
+}
+
 /// The product-limit estimate: the share of requests that have ended by each latency at which one did.
 struct Curve {
     steps: Vec<(u64, f64)>,
@@ -55,9 +66,13 @@ impl Curve {
     }
 
     fn at(&self, q: f64) -> u64 {
-        let reached = self.steps.iter().find(|(_, share)| share + 1e-12 >= q).map(|(ns, _)| *ns);
         let last = self.steps.last().map_or(0, |(ns, _)| *ns);
-        reached.or(self.at_least_ns).unwrap_or(last)
+        self.reached(q).or(self.at_least_ns).unwrap_or(last)
+    }
+
+    /// Where it reaches `q`.
+    fn reached(&self, q: f64) -> Option<u64> {
+        self.steps.iter().find(|(_, share)| share + 1e-12 >= q).map(|(ns, _)| *ns)
     }
 }
 
@@ -104,6 +119,24 @@ mod tests {
         let latency = shown(&[(10, 1), (30, 1), (40, 1), (50, 1)], &[(20, 1)]);
         // 1/5, then 7/15, then 11/15, then 1.
         assert_eq!((ms(latency.p50_ns), ms(latency.p90_ns), latency.at_least_ns), (40, 50, None));
+    }
+
+    #[test]
+    fn a_share_of_the_ended_gives_the_quantile_of_all() {
+        let share = |q, ended: &[(u64, u64)], open: &[(u64, u64)]| {
+            let ended = latencies(ended);
+            share_of_ended(q, &ended, &latencies(open)).map(|share| ms(ended.value_at_quantile(share)))
+        };
+        let ended = [(10, 84), (20, 10)];
+        assert_eq!((share(0.5, &ended, &[]), share(0.99, &ended, &[])), (Some(10), Some(20)));
+        // Of 97 that were open all take longer than any that ended.
+        assert_eq!((share(0.4, &ended, &[(9_000, 97)]), share(0.46, &ended, &[(9_000, 97)])), (Some(10), Some(20)));
+        assert_eq!(share(0.99, &ended, &[(9_000, 6)]), None);
+        for q in [0.1, 0.25, 0.5, 0.9, 0.99] {
+            let (ended, open) = ([(10, 7), (30, 5), (40, 9), (50, 300)], [(20, 3), (45, 4)]);
+            let curve = Curve::new(&latencies(&ended), &latencies(&open));
+            assert_eq!(share(q, &ended, &open), Some(ms(curve.at(q))), "{q}");
+        }
     }
 
     #[test]

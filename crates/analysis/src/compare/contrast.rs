@@ -15,8 +15,11 @@ const RESOLUTION: f64 = 1e-12;
 /// A change from which on it is no use to say what would have been seen.
 const DOUBLING: f64 = 1.0;
 
-/// A metric of both arms; `None` where an arm has no such figure at all.
+/// A metric of both arms; `None` where an arm has no such figure at all, or one of its runs only a bound of it.
 pub(super) fn compare_metric(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<MetricComparison> {
+    if a.iter().chain(b).any(|figures| figures.is_unknown(metric)) {
+        return None;
+    }
     let figures_by_metric =
         |side: &[Figures]| side.iter().filter_map(|figures| figures.by_metric(metric)).collect::<Vec<Figure>>();
     let (a, b) = (figures_by_metric(a), figures_by_metric(b));

@@ -1,9 +1,11 @@
 //! The figures of a point, as logarithms: ratios are differences of these.
 
-use linerate_record::histogram::DecodeError;
+use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::run::{Interval, IntervalRow, merged};
 
 use super::Metric;
+use crate::build::point_end;
+use crate::censored::share_of_ended;
 use crate::quantile::{self, InsufficientSamples, Quantile};
 use crate::records::Records;
 use crate::view::Measure;
@@ -14,6 +16,8 @@ pub(super) struct Figures {
     throughput: Option<Figure>,
     p50: Option<Figure>,
     p99: Option<Figure>,
+    /// Quantiles that so many requests had not ended that they are not known.
+    unknown: Vec<Metric>,
 }
 
 impl Figures {
@@ -23,6 +27,11 @@ impl Figures {
             Metric::P50 => self.p50,
             Metric::P99 => self.p99,
         }
+    }
+
+    /// Whether only a bound of it is known: what other runs have of it is then no figure of their side.
+    pub(super) fn is_unknown(&self, metric: Metric) -> bool {
+        self.unknown.contains(&metric)
     }
 }
 
@@ -51,14 +60,28 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     let merged = merged(all.iter().flat_map(|i| i.whole_rows()))?;
     let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
     let rows: Vec<Vec<&IntervalRow>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
-    let quantiles = quantile::quantiles(&merged, &rows, [0.5, 0.99])?;
+    let ages = open_ages(records, points)?;
+    let shares = [0.5, 0.99].map(|q| share_of_ended(q, &merged, &ages));
+    let metrics = [Metric::P50, Metric::P99].into_iter().zip(shares);
+    let unknown = metrics.filter_map(|(metric, share)| share.is_none().then_some(metric)).collect();
+    let quantiles = quantile::quantiles(&merged, &rows, shares.map(|share| share.unwrap_or(0.5)))?;
     let intervals = rows.len() as u64;
     let latency = |q: Quantile| {
         let log = (q.at_ns.max(1) as f64).ln();
         Figure { log, shortage: q.spread.err(), intervals, requests: q.requests }
     };
-    let [p50, p99] = quantiles.map(|q| q.map(latency));
-    Ok(Some(Figures { errors, throughput: throughput(&all, measure), p50, p99 }))
+    let known = |place: usize| quantiles[place].filter(|_| shares[place].is_some()).map(latency);
+    let (p50, p99) = (known(0), known(1));
+    Ok(Some(Figures { errors, throughput: throughput(&all, measure), p50, p99, unknown }))
+}
+
+/// How long requests had taken that had not ended behind these points.
+fn open_ages(records: &Records, points: &[u32]) -> Result<Latencies, DecodeError> {
+    let mut ages = histogram::empty();
+    let ends = points.iter().filter_map(|point| point_end(records, *point));
+    let mut rows = ends.flat_map(|end| end.in_flight.iter().flatten()).filter(|row| !row.op.is_detail());
+    rows.try_for_each(|row| histogram::add_encoded(&mut ages, &row.ages))?;
+    Ok(ages)
 }
 
 /// The mean over all intervals.

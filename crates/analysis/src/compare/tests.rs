@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use linerate_record::histogram;
-use linerate_record::run::{Client, Interval, IntervalRow, LostClient, MaybeKnown, PointLine};
+use linerate_record::run::{Client, InFlightRow, Interval, IntervalRow, LostClient, MaybeKnown, Op, PointLine};
 
 use super::*;
 use crate::build::tests::{records, row};
@@ -322,6 +322,26 @@ fn few_requests_have_no_quantile_to_judge() {
     let lacks = contrasts(&found)[2].lacks;
     let is_short = matches!(lacks, Some(InsufficientData { of: MissingData::Intervals, a: 1..=5, b: 8.., needed: 8 }));
     assert!(is_short, "{lacks:?}");
+}
+
+#[test]
+fn a_quantile_that_requests_which_hang_leave_unknown_in_a_run_is_not_compared() {
+    let whole = simulated(3, &[4], 0.0, 1.0);
+    let requests: u64 = whole.intervals.iter().flat_map(|i| &i.rows).map(|row| row.requests).sum();
+    let hanging = |open: u64| {
+        let mut run = whole.clone();
+        let mut ages = histogram::empty();
+        ages.record_n(6_000_000_000, open).unwrap();
+        let Some(PointLine::End(end)) = run.points.last_mut() else { panic!("an end comes last") };
+        end.in_flight =
+            Some(vec![InFlightRow { open, ages: histogram::encode(&ages), ..InFlightRow::none(0, Op::Get) }]);
+        run
+    };
+    let metrics = |b: &Records| -> Vec<Metric> { contrasts(&thrice(&whole, b)).iter().map(|c| c.metric).collect() };
+    assert_eq!(metrics(&whole), Metric::ALL);
+    // A thousandth moves the p99 a little, a twentieth beyond what is known.
+    assert_eq!(metrics(&hanging(requests / 1_000)), Metric::ALL);
+    assert_eq!(metrics(&hanging(requests / 20)), [Metric::Throughput, Metric::P50]);
 }
 
 #[test]
