@@ -114,21 +114,19 @@ mod tests {
         let b = |last: u8| host("b:9", &format!("192.0.2.{last}:9"));
         let moved_a = "a:9 was at 192.0.2.1 when the experiment began, and is at 192.0.2.7 now";
         let moved_b = "b:9 was at 192.0.2.5, 192.0.2.6 when the experiment began, and is at 192.0.2.5 now";
-        let cases: [(Vec<Host>, bool, Vec<Host>, Vec<Host>, &[&str]); 7] = [
-            (vec![is_a.clone()], false, vec![], vec![is_a.clone()], &[]),
-            (vec![is_moved.clone()], false, all_of_a(), vec![is_a.clone()], &[]),
-            (vec![is_moved.clone()], false, vec![is_moved.clone()], vec![is_moved.clone()], &[moved_a]),
-            (vec![b(6), b(5)], true, vec![], vec![b(6), b(5)], &[]),
-            (vec![b(5)], true, vec![], vec![b(5)], &[moved_b]),
-            (vec![b(6)], false, vec![], vec![b(6)], &[]),
-            (vec![host("c:9", "192.0.2.9:9")], false, vec![], vec![host("c:9", "192.0.2.9:9")], &[]),
-        ];
-        for (found, every_address, all, loaded, moved) in cases {
+        let check = |found: Vec<Host>, every_address: bool, all: Vec<Host>, loaded: Vec<Host>, moved: &[&str]| {
             let what = format!("{found:?}");
             let now = compare(&found, &before, every_address, |_| Ok(all.clone())).unwrap();
             let sentences: Vec<&str> = now.moved.iter().map(String::as_str).collect();
             assert_eq!((now.hosts, sentences), (loaded, moved.to_vec()), "{what}");
-        }
+        };
+        check(vec![is_a.clone()], false, vec![], vec![is_a.clone()], &[]);
+        check(vec![is_moved.clone()], false, all_of_a(), vec![is_a], &[]);
+        check(vec![is_moved.clone()], false, vec![is_moved.clone()], vec![is_moved], &[moved_a]);
+        check(vec![b(6), b(5)], true, vec![], vec![b(6), b(5)], &[]);
+        check(vec![b(5)], true, vec![], vec![b(5)], &[moved_b]);
+        check(vec![b(6)], false, vec![], vec![b(6)], &[]);
+        check(vec![host("c:9", "192.0.2.9:9")], false, vec![], vec![host("c:9", "192.0.2.9:9")], &[]);
     }
 
     #[test]
