@@ -13,23 +13,26 @@ use super::machine::{Machine, made};
 
 fn nothing(_: linerate_host::apply::ApplyStep) {}
 
+/// Makes the journal at a path unreadable.
+type Damage = fn(&Machine, &Path);
+
 /// Ways in which a journal comes to be unreadable, each with what is said of it.
-const WAYS: [(&str, fn(&Machine, &Path)); 5] = [
+const WAYS: [(&str, Damage); 5] = [
     ("cannot understand", |_, path| private(path, b"no journal\n")),
     ("cannot understand", |_, path| private(path, b"\xff\xfe\n")),
     ("chmod 600", |machine, path| {
-        fs::copy(machine.state.path().join("5.journal"), path).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+        fs::copy(machine.state.path().join("5.journal"), path).expect("a folder of this test");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666)).expect("a folder of this test");
     }),
     ("under another name", |machine, path| {
-        fs::copy(machine.state.path().join("5.journal"), path).unwrap();
+        fs::copy(machine.state.path().join("5.journal"), path).expect("a folder of this test");
     }),
-    ("not a regular file", |_, path| fs::create_dir(path).unwrap()),
+    ("not a regular file", |_, path| fs::create_dir(path).expect("a folder of this test")),
 ];
 
 fn private(path: &Path, bytes: &[u8]) {
-    fs::write(path, bytes).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(path, bytes).expect("a folder of this test");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a folder of this test");
 }
 
 fn part(machine: &Machine, first: usize, count: usize) -> ChangeSet {
@@ -39,7 +42,11 @@ fn part(machine: &Machine, first: usize, count: usize) -> ChangeSet {
 }
 
 fn removed(path: &PathBuf) {
-    if path.is_dir() { fs::remove_dir(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    if path.is_dir() {
+        fs::remove_dir(path).expect("a folder of this test")
+    } else {
+        fs::remove_file(path).expect("a file of this test")
+    }
 }
 
 #[test]
