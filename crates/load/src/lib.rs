@@ -24,6 +24,7 @@ mod retry;
 pub mod session;
 pub mod sigv4;
 mod streaming;
+pub mod supervisor;
 mod tally;
 #[cfg(test)]
 mod test_session;

@@ -16,6 +16,7 @@ use linerate_wire::threads::{self, ThreadsError};
 
 use crate::multipart::UnfinishedUpload;
 use crate::session::{EndCondition, PointPlan, Session};
+use crate::supervisor::PointSupervisor;
 use crate::worker::{self, IntervalReport, SharedEnd, WorkerEnd, WorkerTask};
 
 /// A point ends when requests have failed and none has succeeded for this long.
@@ -61,27 +62,6 @@ pub enum PointError {
     #[error("an event-loop thread panicked: please report this")]
     Panicked,
 }
-
-/// Who decides about a point from outside while it is driven, on any thread.
-pub trait PointSupervisor: Sync {
-    /// Why the point is to end now. It is read ten times a second until the point has ended, also while requests that
-    /// were in flight at its end are waited for.
-    fn stop_reason(&self) -> Option<StopReason> {
-        None
-    }
-
-    /// Whether the load is to go on after the requests that were in flight at the end of the point have ended: others,
-    /// who load the same target, wait for theirs.
-    fn holds_load(&self) -> bool {
-        false
-    }
-
-    /// The requests that were in flight at the end of the point have ended, or are given up.
-    fn in_flight_ended(&self) {}
-}
-
-/// Nobody decides.
-impl PointSupervisor for () {}
 
 /// What a point is driven with.
 pub struct PointDriver<'a> {

@@ -27,13 +27,13 @@ pub(crate) use self::ending::{InFlight, SharedEnd, rows};
 use self::next_request::NextRequest;
 use crate::connection::{Buffers, Connection, Exchange, ExchangeProgress, ExpectedListing, Phase};
 use crate::multipart::{UnfinishedUpload, Uploads};
-use crate::point::PointSupervisor;
 use crate::request::{RequestTexts, RequestWriter};
 use crate::request_choice::RequestChoices;
 use crate::request_failure::RequestFailure;
 use crate::request_spec::{RequestSpec, Subject};
 use crate::retry::{FirstAttempt, Retries};
 use crate::session::{EndCondition, PointPlan, Session, Source};
+use crate::supervisor::PointSupervisor;
 use crate::tally::{Tally, Times};
 use crate::tls::Tls;
 

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use linerate_load::point::{PointDriver, PointOutcome, PointSupervisor, drive};
+use linerate_load::point::{PointDriver, PointOutcome, drive};
 use linerate_load::session::{EndCondition, PointPlan};
+use linerate_load::supervisor::PointSupervisor;
 use linerate_record::histogram::{EncodedHistogram, Latencies, add_encoded, empty};
 use linerate_record::run::{InFlightRow, Op, StopReason};
 use linerate_wire::clock::Clock;

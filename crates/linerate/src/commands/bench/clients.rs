@@ -15,7 +15,7 @@ use linerate_analysis::view::View;
 use linerate_fleet::conversation::LoadEvent;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::load_protocol::{DrivenEnd, LoadOrder, PointOrder};
-use linerate_load::point::PointSupervisor;
+use linerate_load::supervisor::PointSupervisor;
 use linerate_record::finding::Finding;
 use linerate_record::fleet::{Allowed, UnreachedNode};
 use linerate_record::histogram::Latencies;
