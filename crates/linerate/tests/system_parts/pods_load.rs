@@ -66,8 +66,8 @@ impl Ground<'_> {
         (self.inside(&bench_command(&folder, &flags, &keys())), folder)
     }
 
-    /// A plain run. All requests are those that MinIO counted; so are bytes, but for those of lists and of calls without
-    /// a load, and for what MinIO had handed to its kernel of reads that were dropped.
+    /// A plain run. All requests are those that MinIO counted; so are bytes, but for those of lists and of other calls,
+    /// and for what MinIO had handed to its kernel of reads that were dropped.
     fn counts_as_minio_counts(&self) -> Result<(), Failed> {
         self.minio.make_bucket("counted");
         let (mut command, folder) = self.command("plain", "--bucket counted --op get,put --clients 1,3 --duration 2s");
