@@ -282,7 +282,7 @@ sites:
 	    > $(SITES)/told.txt
 
 test-series:
-	cd $(SERIES) && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...
+	cd $(SERIES) && test -z "$$(gofmt -l .)" && go vet ./... && go test -v ./...
 
 $(SERVERS)/xfs:
 	.ci/unpack $@ xfsprogs libinih1 liburcu8

@@ -1,5 +1,5 @@
-//! How many tests passed, failed and were skipped, from saved outputs of `cargo test`: those of libtest and of
-//! libtest-mimic.
+//! How many tests passed, failed and were skipped, from saved outputs of `cargo test` (those of libtest and of
+//! libtest-mimic) and of `go test -v`.
 
 use crate::{Outcome, success_if};
 use std::collections::BTreeMap;
@@ -7,9 +7,6 @@ use std::{env, fs};
 
 /// Set to hold a run to all its tests: then a skipped test fails the count.
 const NO_SKIP: &str = "LINERATE_NO_SKIP";
-
-/// How a log says that a test failed and then passed.
-pub(crate) const PASSED_AGAIN: &str = "passed when run again: ";
 
 /// How much is shown of what a failed test says.
 const SAID_CHARS: usize = 600;
@@ -28,11 +25,7 @@ struct Count {
     ended: u64,
     /// What cargo or rustc gave up on.
     errors: Vec<String>,
-    /// Tests that failed, as the list at the end of each binary names them.
-    failed_names: Vec<String>,
-    /// Tests that failed and passed when they were run once more: see [`crate::retry`].
-    again: Vec<String>,
-    /// What each failed test said, on one line: the last time where it ran twice.
+    /// What each failed test said, on one line.
     said: BTreeMap<String, String>,
 }
 
@@ -50,23 +43,18 @@ pub(crate) fn run(logs: &[String]) -> Outcome {
     for name in &count.skipped_names {
         println!("skipped: {name}");
     }
-    for name in &count.again {
-        println!("{PASSED_AGAIN}{name}");
-    }
     // The end of a log is what is read first, and often all that is kept.
-    for (name, said) in count.said.iter().filter(|(name, _)| !count.again.contains(name)) {
+    for (name, said) in &count.said {
         println!("failed: {name}: {said}");
     }
     for fault in &faults {
         println!("error: {fault}");
     }
-    println!("{} passed, {} failed, {} skipped", count.passed, lasting(&count), count.skipped);
+    println!("{} passed, {} failed, {} skipped", count.passed, count.failed, count.skipped);
     Ok(success_if(faults.is_empty()))
 }
 
 fn add(count: &mut Count, log: &str) {
-    // The names after the last line `failures:` of a binary: an earlier one begins what the tests wrote.
-    let mut named: Option<Vec<String>> = None;
     let mut speaks: Option<String> = None;
     for line in log.lines() {
         let whole = without_colours(line);
@@ -80,12 +68,7 @@ fn add(count: &mut Count, log: &str) {
         } else if let Some(said) = speaks.as_ref().and_then(|name| count.said.get_mut(name)) {
             add_words(said, line);
         }
-        if line == "failures:" {
-            named = Some(Vec::new());
-        } else if let Some(name) = line.strip_prefix(PASSED_AGAIN) {
-            count.again.push(name.to_owned());
-        } else if let Some(result) = line.strip_prefix("test result: ") {
-            count.failed_names.extend(named.take().unwrap_or_default());
+        if let Some(result) = line.strip_prefix("test result: ") {
             count.ended += 1;
             count.passed += before(result, " passed");
             count.failed += before(result, " failed");
@@ -103,8 +86,8 @@ fn add(count: &mut Count, log: &str) {
             .any(|error| line.starts_with(error))
         {
             count.errors.push(line.trim_start_matches("error: ").to_owned());
-        } else if let (Some(names), Some(name)) = (&mut named, name_of_a_failure(&whole)) {
-            names.push(name.to_owned());
+        } else if let Some((outcome, test)) = whole.strip_prefix("--- ").and_then(|rest| rest.split_once(": ")) {
+            add_go(count, outcome, test);
         }
     }
 }
@@ -125,14 +108,17 @@ fn add_words(said: &mut String, line: &str) {
     }
 }
 
-/// `    units::tests::sizes`
-fn name_of_a_failure(line: &str) -> Option<&str> {
-    line.strip_prefix("    ").filter(|name| !name.is_empty() && !name.starts_with(' ')).map(str::trim_end)
-}
-
-/// Failures that did not pass when they were run again.
-fn lasting(count: &Count) -> u64 {
-    count.failed.saturating_sub(count.again.len() as u64)
+/// `--- PASS: TestFolder (0.02s)` of Go. Parts of a test are indented, and are not counted.
+fn add_go(count: &mut Count, outcome: &str, test: &str) {
+    match outcome {
+        "PASS" => count.passed += 1,
+        "FAIL" => count.failed += 1,
+        "SKIP" => {
+            count.skipped += 1;
+            count.skipped_names.push(test.to_owned());
+        }
+        _ => {}
+    }
 }
 
 /// How many tests passed, failed and were skipped.
@@ -147,29 +133,7 @@ pub(crate) struct Totals {
 pub(crate) fn totals(log: &str) -> Totals {
     let mut count = Count::default();
     add(&mut count, log);
-    Totals { passed: count.passed, failed: lasting(&count), skipped: count.skipped }
-}
-
-/// The tests that failed, where they are all that is wrong with the log.
-pub(crate) fn failures(log: &str) -> Result<Vec<String>, String> {
-    let mut count = Count::default();
-    add(&mut count, log);
-    let names = std::mem::take(&mut count.failed_names);
-    if names.len() as u64 != count.failed {
-        return Err(format!("{} failed, and {} of them are named", count.failed, names.len()));
-    }
-    count.again.clone_from(&names);
-    match faults(&count, false).as_slice() {
-        [] => Ok(names),
-        faults => Err(faults.join("; ")),
-    }
-}
-
-/// Whether exactly one test ran, and passed.
-pub(crate) fn is_one_pass(log: &str) -> bool {
-    let mut count = Count::default();
-    add(&mut count, log);
-    count.passed == 1 && faults(&count, false).is_empty()
+    Totals { passed: count.passed, failed: count.failed, skipped: count.skipped }
 }
 
 /// `running 12 tests`
@@ -194,12 +158,9 @@ fn without_colours(line: &str) -> String {
 
 /// Why the logs do not show that all is well.
 fn faults(count: &Count, no_skip: bool) -> Vec<String> {
-    let failed = lasting(count);
-    // What cargo says of a binary whose failures all passed again is no fault of its own.
-    let is_settled = |error: &String| failed == 0 && !error.starts_with("could not compile");
-    let mut faults: Vec<String> = count.errors.iter().filter(|error| !is_settled(error)).cloned().collect();
-    if failed > 0 {
-        faults.push(format!("{failed} failed"));
+    let mut faults = count.errors.clone();
+    if count.failed > 0 {
+        faults.push(format!("{} failed", count.failed));
     }
     if count.passed + count.failed == 0 {
         faults.push("no test ran".to_owned());
@@ -287,21 +248,6 @@ error: test failed, to rerun pass `-p linerate --test cli`
 ";
 
     #[test]
-    fn tests_that_failed_are_named_where_nothing_else_is_wrong() {
-        assert_eq!(failures(FAILED), Ok(vec!["cli::bench".to_owned(), "cli::help".to_owned()]));
-        assert_eq!(failures(LIBTEST), Ok(vec![]));
-        let cut = format!("{FAILED}running 7 tests\ntest a ... ok\n");
-        let compile = format!("{FAILED}error: could not compile `linerate-host` (lib test) due to 2 previous errors\n");
-        for (log, expected) in [
-            (cut.as_str(), "1 test binaries began and gave no result: killed, crashed, or the log was cut"),
-            (&compile, "could not compile `linerate-host` (lib test) due to 2 previous errors"),
-            (MIMIC, "1 failed, and 0 of them are named"),
-        ] {
-            assert_eq!(failures(log), Err(expected.to_owned()), "{log}");
-        }
-    }
-
-    #[test]
     fn what_a_failed_test_says_is_on_one_line_and_bounded() {
         let text = FAILED.replace("---- cli::bench stdout ----\n", "---- cli::bench ----\nerror: two\n  lines\n");
         let said = count(&[&text]).said;
@@ -313,20 +259,11 @@ error: test failed, to rerun pass `-p linerate --test cli`
     }
 
     #[test]
-    fn a_failure_counts_until_the_same_test_has_passed() {
-        let again = "running 1 test\ntest cli::help ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\
-                     passed when run again: cli::help\n";
-        let other = again.replace("cli::help", "cli::bench");
-        assert!(is_one_pass(again));
-        assert!(!is_one_pass(FAILED) && !is_one_pass(LIBTEST));
-        let once = count(&[FAILED, again]);
-        assert_eq!((once.passed, lasting(&once)), (1, 1));
-        assert_eq!(faults(&once, true), ["test failed, to rerun pass `-p linerate --test cli`", "1 failed"]);
-        let both = count(&[FAILED, again, &other]);
-        assert_eq!((both.passed, lasting(&both)), (2, 0));
-        assert_eq!(faults(&both, true), [""; 0]);
-        let compile = "error: could not compile `linerate-host` (lib test) due to 2 previous errors\n";
-        assert_eq!(faults(&count(&[FAILED, again, &other, compile]), true).len(), 1);
+    fn tests_of_go_are_counted_without_their_parts() {
+        let log = "=== RUN   TestFolder\n    --- PASS: TestFolder/empty (0.00s)\n--- PASS: TestFolder (0.02s)\n\
+                   --- SKIP: TestRoot (0.00s)\n--- FAIL: TestStage (0.10s)\nFAIL\tseries\t0.2s\n";
+        assert_eq!(totals(log), Totals { passed: 1, failed: 1, skipped: 1 });
+        assert_eq!(count(&[log]).skipped_names, ["TestRoot (0.00s)"]);
     }
 
     #[test]

@@ -10,7 +10,6 @@ mod modules;
 mod parts;
 mod process;
 mod purity;
-mod retry;
 mod sbom;
 mod source;
 mod tidy;
@@ -26,11 +25,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   arrows            who depends on whom, crates against the table of rooms and modules without circles; what a room
                     may not name
   tidy              style of every file that git knows or would add
-  count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
-  tests [ARGS]      all tests, as many at once as there are processors, each binary with these arguments
+  count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test and go test -v
+  tests [ARGS]      all tests, twice as many at once as there are processors, each binary with these arguments
   parts             the tests that the gate leaves out, part by part: which have passed since the last change
   parts run [NAME...]  runs these, or all that have not, and records them in runs/test-all-DATE
-  again LOG TARGET  the tests that failed in a saved output once more, each alone, by make TARGET
   sbom TRIPLE       what the binary for a target is made of, as CycloneDX
   knobs [--check]   docs/knobs from the rows of the catalogue; --check only says which pages are not current
   fuzz [FLAGS]      what others send, made up by libFuzzer; --help tells its flags";
@@ -44,7 +42,6 @@ fn main() -> ExitCode {
         Some(("tests", arguments)) => binaries::run(arguments),
         Some(("parts", [])) => parts::list(),
         Some(("parts", [run, names @ ..])) if run == "run" => parts::run(names),
-        Some(("again", [log, target])) => retry::run(log, target),
         Some(("knobs", [])) => knobs::write(),
         Some(("knobs", [check])) if check == "--check" => knobs::check(),
         Some(("sbom", [triple])) => sbom::run(triple),

@@ -210,8 +210,8 @@ fn goes_by_the_load_of_each_arm(folder: &Path) {
 
 #[test]
 fn a_target_whose_name_leads_elsewhere_by_now_is_loaded_again_with_consent_alone() {
-    let out = tempdir().expect("a folder");
-    let (folder, target) = (out.path().join("moved"), Served::null());
+    let (out, drive) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let (folder, target) = (out.path().join("moved"), Served::embedded(drive.path()));
     let host = target.address.replace("127.0.0.1", "localhost");
     let outcomes = folder.join("outcomes.jsonl");
     let cells = || fs::read_to_string(&outcomes).map_or(0, |text| text.lines().count());
