@@ -205,7 +205,7 @@ const SHORT: &str = "--duration 900ms --warmup 100ms --no-ceiling --objects 60";
 /// A run whose points all have requests. A machine that is short of processors may write no object of some MiB in a
 /// short point, or leave one in flight for longer than is waited for: then once more, with more time and fewer at once.
 fn with_figures(minio: &Minio, flags: &str) -> Result<View, Failed> {
-    for pace in ["--concurrent 4 --duration 400ms", "--concurrent 2 --duration 6s", "--concurrent 1 --duration 30s"] {
+    for pace in ["--concurrent 4 --duration 1s", "--concurrent 2 --duration 6s", "--concurrent 1 --duration 30s"] {
         let out = tempdir()?;
         let flags = format!("{flags} {pace} --warmup 100ms --no-ceiling");
         let output = bench_with(out.path(), &flags, &minio.keys());
