@@ -31,7 +31,7 @@ const BUSY: usize = 500;
 
 const WATCH_S: u32 = 20;
 
-/// Of one core, for a release: a build for development is not optimised, and takes several times that on a slow machine.
+/// Of one core, for a release: a build for development is not optimised, and takes several times that.
 const CORE_SHARE_MAX: f64 = 0.02;
 
 /// Of memory that is the process's own. The pages of the program's file besides are shared, and depend on how it was
