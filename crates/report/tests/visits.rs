@@ -123,7 +123,7 @@ fn a_table_says_where_half_widths_are_those_of_a_quick_look() {
 fn no_page_calls_the_bars_of_a_quick_look_those_of_95_percent() {
     for view in [fixture::usual(), fixture::over_clients()] {
         let page = html(&view);
-        assert!(page.contains("span the confidence interval: of 95 %, but in a quick look"));
+        assert!(page.contains("span the confidence interval: of 95 %, except in a quick look"));
         assert!(!page.contains("the 95 % confidence interval"));
     }
 }

@@ -12,7 +12,7 @@ const HEADS: [&str; 10] = [
     "Clients",
     "In flight|of all clients together, at the best throughput",
     "Throughput",
-    "±|half the width of the confidence interval: of 95 %, but in a quick look",
+    "±|half the width of the confidence interval: of 95 %, except in a quick look",
     "Visits",
     "Per client",
     "Times the last|throughput as a multiple of that with the previous number, with its 95 % interval",
@@ -22,7 +22,7 @@ const HEADS: [&str; 10] = [
 ];
 
 const HINT: &str = "Each number of clients at the concurrency at which it gave most. Bars span the confidence \
-                    interval: of 95 %, but in a quick look. A ring marks where growth ended: the least number that \
+                    interval: of 95 %, except in a quick look. A ring marks where growth ended: the least number that \
                     gives 95 % of the best, and the bar through it those that may be it. Dotted: the Universal \
                     Scalability Law over clients, where it fits. Dashes and dots: the site's ceiling with so many \
                     clients, where it was described.";
