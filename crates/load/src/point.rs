@@ -75,6 +75,14 @@ pub struct PointDriver<'a> {
     pub supervisor: &'a dyn PointSupervisor,
 }
 
+impl<'a> PointDriver<'a> {
+    /// Without a process of the target that is known, and without a supervisor.
+    #[must_use]
+    pub const fn new(session: &'a Session, clock: Clock, interrupted: &'a AtomicBool) -> PointDriver<'a> {
+        PointDriver { session, clock, interrupted, target_pid: None, supervisor: &() }
+    }
+}
+
 /// Drives one point to its end; `on_interval` gets each interval as it ends, and its time counts as the client's. It
 /// may end the point before its time, and says why; a part of the interval after that may still come.
 ///

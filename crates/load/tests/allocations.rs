@@ -90,13 +90,7 @@ fn measured(
         ..driving::plan(op, 0)
     };
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver {
-        session: &session,
-        clock: Clock::start(),
-        interrupted: &interrupted,
-        target_pid: None,
-        supervisor: &(),
-    };
+    let with = PointDriver::new(&session, Clock::start(), &interrupted);
     let region = Region::new(ALLOCATOR);
     let (mut requests, mut intervals, mut failed) = (0, 0, 0);
     let count = |figures: Interval<Latencies>| {

@@ -69,13 +69,7 @@ fn answer(mut stream: TcpStream, heads: &AtomicU64) -> std::io::Result<()> {
 fn driven(address: SocketAddr, plan: &PointPlan, stops_after: u64) -> (u64, PointOutcome) {
     let session = session(address, Duration::from_secs(10), &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver {
-        session: &session,
-        clock: Clock::start(),
-        interrupted: &interrupted,
-        target_pid: None,
-        supervisor: &(),
-    };
+    let with = PointDriver::new(&session, Clock::start(), &interrupted);
     let mut counted = 0;
     let outcome = drive(&with, plan, |figures| {
         counted += figures.rows.iter().map(|row| row.requests).sum::<u64>();

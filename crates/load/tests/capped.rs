@@ -31,7 +31,7 @@ fn null_target() -> SocketAddr {
 fn run(address: SocketAddr, op: Op, size_bytes: u64, rate: Rate) -> (f64, f64, f64) {
     let session = driving::session(address, Duration::from_secs(10), &driving::bodies());
     let (interrupted, cap, clock) = (AtomicBool::new(false), Arc::new(RateLimit::new(rate)), Clock::start());
-    let with = PointDriver { session: &session, clock, interrupted: &interrupted, target_pid: None, supervisor: &() };
+    let with = PointDriver::new(&session, clock, &interrupted);
     let (mut requests, mut bytes, begin_ns) = (0, 0, clock.now_ns());
     for _ in 0..3 {
         let plan = PointPlan {

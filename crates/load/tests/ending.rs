@@ -39,13 +39,7 @@ impl Ended {
 fn driven(address: SocketAddr, plan: &PointPlan) -> Ended {
     let session = session(address, Duration::from_secs(20), &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver {
-        session: &session,
-        clock: Clock::start(),
-        interrupted: &interrupted,
-        target_pid: None,
-        supervisor: &(),
-    };
+    let with = PointDriver::new(&session, Clock::start(), &interrupted);
     let (mut requests, mut moved_bytes, begin) = (0, 0, Instant::now());
     let outcome = drive(&with, plan, |figures| {
         requests += figures.whole_rows().map(|row| row.requests).sum::<u64>();
@@ -235,13 +229,7 @@ fn the_load_goes_on_while_others_wait_and_ends_when_it_is_stopped_meanwhile() {
     let driven = |holds_for: Duration, stops_after: Option<Duration>| {
         let supervisor = Others { ended: Mutex::default(), holds_for, stops_after, before_stop: OnceLock::new() };
         let clock = Clock::start();
-        let with = PointDriver {
-            session: &session,
-            clock,
-            interrupted: &interrupted,
-            target_pid: None,
-            supervisor: &supervisor,
-        };
+        let with = PointDriver { supervisor: &supervisor, ..PointDriver::new(&session, clock, &interrupted) };
         let outcome = drive(&with, &brief(Op::Get), |_| ControlFlow::Continue(())).expect("it is driven");
         let alongside: u64 = outcome.alongside.iter().map(|row| row.answered).sum();
         (outcome, alongside, supervisor.before_stop.get().copied())
@@ -276,8 +264,7 @@ fn a_point_that_waits_for_requests_that_hang_starts_nothing_once_it_is_stopped()
     let session = session(serve(Arc::new(first_hangs)), Duration::from_secs(20), &bodies());
     let (interrupted, clock, supervisor) =
         (AtomicBool::new(false), Clock::start(), Stops(OnceLock::new(), OnceLock::new()));
-    let with =
-        PointDriver { session: &session, clock, interrupted: &interrupted, target_pid: None, supervisor: &supervisor };
+    let with = PointDriver { supervisor: &supervisor, ..PointDriver::new(&session, clock, &interrupted) };
     let outcome = drive(&with, &brief(Op::Get), |_| ControlFlow::Continue(())).expect("it is driven");
     let more = CAME.load(Ordering::Relaxed) - supervisor.1.get().expect("it was stopped");
     // In the four seconds that are left, a slot makes 400 requests.
@@ -295,13 +282,7 @@ fn a_point_that_is_stopped_starts_nothing_more() {
     let address = serve(Arc::new(slow));
     let session = session(address, Duration::from_secs(20), &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver {
-        session: &session,
-        clock: Clock::start(),
-        interrupted: &interrupted,
-        target_pid: None,
-        supervisor: &(),
-    };
+    let with = PointDriver::new(&session, Clock::start(), &interrupted);
     let outcome = drive(&with, &plan(Op::Get, 4096), |_| ControlFlow::Break(StopReason::Canary)).expect("it is driven");
     let alongside: u64 = outcome.alongside.iter().map(|row| row.answered + row.dropped).sum();
     assert_eq!((outcome.ended, alongside), (StopReason::Canary, 2), "{outcome:?}");

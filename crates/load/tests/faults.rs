@@ -64,13 +64,7 @@ impl Seen {
 fn driven(address: SocketAddr, timeout: Duration, plan: &PointPlan, enough: impl Fn(&Seen) -> bool) -> Seen {
     let session = session(address, timeout, &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver {
-        session: &session,
-        clock: Clock::start(),
-        interrupted: &interrupted,
-        target_pid: None,
-        supervisor: &(),
-    };
+    let with = PointDriver::new(&session, Clock::start(), &interrupted);
     let mut seen = Seen {
         requests: 0,
         moved_bytes: 0,

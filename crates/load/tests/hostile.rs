@@ -119,8 +119,7 @@ fn one(op: Op) -> PointPlan {
 /// Drives a load until something succeeded or failed; the successes, and how the failures are told.
 fn driven(session: &Session, plan: &PointPlan) -> (bool, String) {
     let interrupted = AtomicBool::new(false);
-    let with =
-        PointDriver { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None, supervisor: &() };
+    let with = PointDriver::new(session, Clock::start(), &interrupted);
     let (mut succeeded, mut reported) = (false, Vec::new());
     let outcome = drive(&with, plan, |figures| {
         for row in figures.rows.into_iter().filter(|row| row.requests > 0 || !row.errors.is_empty()) {

@@ -117,13 +117,7 @@ fn driven(
         ..driving::plan(Op::Multipart, SIZE)
     };
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver {
-        session: &session,
-        clock: Clock::start(),
-        interrupted: &interrupted,
-        target_pid: None,
-        supervisor: &(),
-    };
+    let with = PointDriver::new(&session, Clock::start(), &interrupted);
     let mut rows = BTreeMap::<Op, Row>::new();
     let outcome = drive(&with, &plan, |figures| {
         for row in figures.rows {

@@ -65,13 +65,7 @@ fn connections_take_turns_through_the_sources_of_their_family() {
     ] {
         let peers = Peers::default();
         let session = session(serve(&peers), sources);
-        let with = PointDriver {
-            session: &session,
-            clock: Clock::start(),
-            interrupted: &interrupted,
-            target_pid: None,
-            supervisor: &(),
-        };
+        let with = PointDriver::new(&session, Clock::start(), &interrupted);
         let mut errors = Vec::new();
         drive(&with, &plan(threads), |f| {
             errors.extend(f.rows.into_iter().flat_map(|r| r.errors));

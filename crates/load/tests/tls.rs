@@ -48,8 +48,7 @@ fn driven(session: &Session, op: Op, size: &str) -> (u64, Vec<String>) {
         ..driving::plan(op, 0)
     };
     let interrupted = AtomicBool::new(false);
-    let with =
-        PointDriver { session, clock: Clock::start(), interrupted: &interrupted, target_pid: None, supervisor: &() };
+    let with = PointDriver::new(session, Clock::start(), &interrupted);
     let (mut requests, mut kinds) = (0, Vec::new());
     drive(&with, &plan, |figures| {
         for row in figures.rows {

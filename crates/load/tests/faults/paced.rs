@@ -30,13 +30,7 @@ fn paced(a: &mut ReceivedRequest<'_>) -> std::io::Result<Then> {
 fn bytes_of_a_slow_body_are_counted_in_the_interval_in_which_they_came() {
     let session = session(serve(Arc::new(paced)), LONG_TIMEOUT, &bodies());
     let interrupted = AtomicBool::new(false);
-    let with = PointDriver {
-        session: &session,
-        clock: Clock::start(),
-        interrupted: &interrupted,
-        target_pid: None,
-        supervisor: &(),
-    };
+    let with = PointDriver::new(&session, Clock::start(), &interrupted);
     let plan = PointPlan {
         concurrency: 1,
         interval_ns: 100_000_000,

@@ -89,7 +89,7 @@ pub(super) fn start(
     let clock = run.prepared.clock;
     let thread = std::thread::spawn(move || {
         let mut unguarded = TripOnDrop(Some(trips.clone()));
-        let with = PointDriver { session: &session, clock, interrupted: &ends, target_pid: None, supervisor: &() };
+        let with = PointDriver::new(&session, clock, &ends);
         let (mut watch, mut first, mut written) = (CanaryWatch::new(rules), None, Ok(()));
         let outcome = drive(&with, &plan, |figures| {
             let line = line(&figures, under_load.load(Ordering::Relaxed));
@@ -185,7 +185,7 @@ fn plan(op: Op, sizes: Sizes) -> PointPlan {
 /// Writes the object that the canary reads.
 fn write_canary_object(run: &OpenRun<'_>, sizes: &Sizes, set: u32, interrupted: &AtomicBool) -> Result<(), Failure> {
     let (session, clock) = (&run.prepared.session, run.prepared.clock);
-    let with = PointDriver { session, clock, interrupted, target_pid: None, supervisor: &() };
+    let with = PointDriver::new(session, clock, interrupted);
     let plan = PointPlan { write_set: set, concurrency: 1, ..plan(Op::Put, sizes.clone()) };
     let (mut written, mut kinds) = (0, Vec::new());
     drive(&with, &plan, |figures| {

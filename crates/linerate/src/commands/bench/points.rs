@@ -118,7 +118,7 @@ fn measure_client_ceilings_of(
     let mut null = target_process::start(OwnTarget::Null, None, None, tls)?;
     let session = remote_load::null_target_session(&run.prepared.session, &mut null)?;
     let (clock, target_pid) = (run.prepared.clock, Some(null.pid()));
-    let with = PointDriver { session: &session, clock, interrupted, target_pid, supervisor: &() };
+    let with = PointDriver { target_pid, ..PointDriver::new(&session, clock, interrupted) };
     let most = run.prepared.load.levels.highest();
     for work in &run.prepared.load.work {
         for (size, sizes) in sizes_with_names(run, &work.sizes) {
