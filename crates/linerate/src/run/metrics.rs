@@ -132,21 +132,7 @@ mod tests {
         key_masks::remember_secret("Key-of-these/metrics+1");
         let mut row = IntervalRow::counting(0, Op::Get);
         row.errors.insert("http 403 (Key-of-these%2Fmetrics%2B1)".to_owned(), 7);
-        let figures = Interval {
-            point: 0,
-            client: 0,
-            from_ms: 0,
-            to_ms: 1,
-            warmup: false,
-            client_cpu_ns: 0,
-            thread_cpu_ns: vec![],
-            target_cpu_ns: None,
-            waiting_for_cap: 0,
-            rested_ns: 0,
-            paused_ns: 0,
-            open: None,
-            rows: vec![row],
-        };
+        let figures = Interval { to_ms: 1, rows: vec![row], ..Interval::default() };
         let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
         let exporter = start(listener, Some(vec!["h:1".into()]), 1, true).unwrap();

@@ -253,21 +253,7 @@ mod tests {
     #[test]
     fn bytes_are_no_throughput_before_a_request_of_the_point_has_succeeded() {
         let row = IntervalRow { moved_bytes: 300 << 20, ..IntervalRow::counting(0, Op::Put) };
-        let figures = Interval {
-            point: 0,
-            client: 0,
-            from_ms: 0,
-            to_ms: 1_000,
-            warmup: false,
-            client_cpu_ns: 0,
-            thread_cpu_ns: Vec::new(),
-            target_cpu_ns: None,
-            waiting_for_cap: 0,
-            rested_ns: 0,
-            paused_ns: 0,
-            open: None,
-            rows: vec![row],
-        };
+        let figures = Interval { to_ms: 1_000, rows: vec![row], ..Interval::default() };
         let parts = |has_success| interval_parts("put", &figures, has_success).join("|");
         assert_eq!(parts(false), "put|none answered yet, moving 300 MiB/s|0 req/s||p50 –|p99 –");
         assert_eq!(parts(true), "put|300 MiB/s|0 req/s||p50 –|p99 –");

@@ -10,7 +10,7 @@ use crate::histogram::{DecodeError, EncodedHistogram, Latencies, add_encoded, em
 
 /// A line of `intervals.jsonl`: what happened in one interval of one point. With histograms as text, as files have
 /// them, unless `H` says otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval<H = EncodedHistogram> {
     /// Number of the point. The wire loop does not know it and says 0; who records the interval sets it.
     pub point: u32,
@@ -47,6 +47,27 @@ pub struct Interval<H = EncodedHistogram> {
     pub open: Option<OpenInterval<H>>,
     /// One row per host and operation that had a request end in this interval.
     pub rows: Vec<IntervalRow<H>>,
+}
+
+/// Of nothing, in no time. Derived, it would ask for histograms that have a default.
+impl<H> Default for Interval<H> {
+    fn default() -> Self {
+        Interval {
+            point: 0,
+            client: 0,
+            from_ms: 0,
+            to_ms: 0,
+            warmup: false,
+            client_cpu_ns: 0,
+            thread_cpu_ns: Vec::new(),
+            target_cpu_ns: None,
+            waiting_for_cap: 0,
+            rested_ns: 0,
+            paused_ns: 0,
+            open: None,
+            rows: Vec::new(),
+        }
+    }
 }
 
 impl<H> Interval<H> {

@@ -74,16 +74,7 @@ impl ClientCounts {
             from_ms: self.begin_ms + from * self.interval_ms,
             to_ms: self.begin_ms + until * self.interval_ms,
             rows: rows.into_values().collect(),
-            point: 0,
-            client: 0,
-            warmup: false,
-            client_cpu_ns: 0,
-            thread_cpu_ns: Vec::new(),
-            target_cpu_ns: None,
-            waiting_for_cap: 0,
-            rested_ns: 0,
-            paused_ns: 0,
-            open: None,
+            ..Interval::default()
         })
     }
 }

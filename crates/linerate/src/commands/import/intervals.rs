@@ -200,19 +200,11 @@ impl<'a> OpenIntervals<'a> {
         let ms = |number: i64| u64::try_from(layout.begin_ns(number) / 1_000_000).unwrap_or(0);
         let is_measured = (0..i64::try_from(layout.measured).unwrap_or(i64::MAX)).contains(&number);
         Interval {
-            point: 0,
-            client: 0,
             from_ms: ms(number).saturating_sub(layout.zero_unix_ms),
             to_ms: ms(number + 1).saturating_sub(layout.zero_unix_ms),
             warmup: !is_measured,
-            client_cpu_ns: 0,
-            thread_cpu_ns: Vec::new(),
-            target_cpu_ns: None,
-            waiting_for_cap: 0,
-            rested_ns: 0,
-            paused_ns: 0,
-            open: None,
             rows: rows.into_values().map(IntervalRow::encoded).collect(),
+            ..Interval::default()
         }
     }
 }
