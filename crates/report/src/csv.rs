@@ -108,10 +108,11 @@ pub fn csv(view: &View) -> String {
     }
     text.push('\n');
     for series in &view.series {
+        let Series { workload, size, clients, range_bytes, .. } = series;
+        let (clients, range_bytes, quick_look) = (*clients, *range_bytes, Some(series.summary.quick_look));
+        let row = |point| Row { view, workload, size, clients, range_bytes, quick_look, point };
         for point in &series.points {
-            let Series { workload, size, range_bytes, .. } = series;
-            let (clients, quick_look) = (series.clients, Some(series.summary.quick_look));
-            let row = Row { view, workload, size, clients, range_bytes: *range_bytes, quick_look, point };
+            let row = row(point);
             row.push(&mut text, row.of_point(RowPurpose::Measure), None);
             for figures in point.ops.iter().filter(|_| point.ops.len() > 1) {
                 row.push(&mut text, row.of_operation(figures), None);
@@ -121,9 +122,7 @@ pub fn csv(view: &View) -> String {
             }
         }
         for point in &series.pooled {
-            let Series { workload, size, range_bytes, .. } = series;
-            let (clients, quick_look) = (series.clients, Some(series.summary.quick_look));
-            let row = Row { view, workload, size, clients, range_bytes: *range_bytes, quick_look, point };
+            let row = row(point);
             row.push(&mut text, row.of_point(RowPurpose::Together), None);
         }
     }

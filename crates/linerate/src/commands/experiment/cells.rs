@@ -149,8 +149,11 @@ fn write_objects(experiment_context: &ExperimentContext, arm: usize) -> Result<S
 
 /// Why there are no objects to read: other load on this machine is none of the target's doing.
 fn unwritten_objects(ended: &ProcessEnd) -> Failure {
-    let why = format!("the objects to read could not be written: {}", ended.last_message);
-    if is_disturbed(ended) { Failure::Outcome { why, code: code::DISTURBED } } else { Failure::Load(why) }
+    load_failure(format!("the objects to read could not be written: {}", ended.last_message), is_disturbed(ended))
+}
+
+fn load_failure(why: String, is_disturbed: bool) -> Failure {
+    if is_disturbed { Failure::Outcome { why, code: code::DISTURBED } } else { Failure::Load(why) }
 }
 
 fn is_disturbed(ended: &ProcessEnd) -> bool {
@@ -195,11 +198,7 @@ pub(super) fn run_cells(
         state.recorded = ended.or(state.recorded);
         outcomes.push(&OutcomeLine { cell, outcome, ended })?;
         if let Some(given_up) = given_up {
-            let why = given_up.to_string();
-            return Err(match given_up.is_disturbed {
-                true => Failure::Outcome { why, code: code::DISTURBED },
-                false => Failure::Load(why),
-            });
+            return Err(load_failure(given_up.to_string(), given_up.is_disturbed));
         }
         progress.step(durations::cell_ns(&cell) / 1_000_000);
         if state.open.cells.is_empty() {
