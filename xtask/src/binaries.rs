@@ -39,8 +39,8 @@ const HOLDS_TIMES: (&str, &str) = ("linerate", "tests/main.rs");
 /// Tests that take too long for the gate: crate, path of the test, seconds, and what the gate has of the same.
 const SLOW: &str = include_str!("../../.ci/slow-tests.tsv");
 
-/// Set where tests may hold what they do to times, since nothing runs beside them. Then only those run that do, and
-/// those that are left out elsewhere: all others would do once more what they do in the gate.
+/// Set where tests may hold themselves to times, since nothing else runs then. Only tests that do so run, and those
+/// that are left out elsewhere: all others would repeat what they do in the gate.
 const TIMED: &str = "LINERATE_TIMED";
 
 /// How many groups are named at the end, with their time.
