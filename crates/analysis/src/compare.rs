@@ -131,6 +131,19 @@ pub struct PointComparison {
     #[serde(default)]
     pub b_failed_runs: u32,
     pub contrasts: Vec<MetricComparison>,
+    /// What is not compared, since requests that had not ended leave it unknown in a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownMetric>,
+}
+
+/// A figure that is not compared: of some runs only a bound of it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownMetric {
+    pub metric: Metric,
+    /// Runs of A in which requests that had not ended leave it unknown.
+    pub a_runs: u32,
+    /// The same of B.
+    pub b_runs: u32,
 }
 
 impl SeriesComparison {
@@ -480,10 +493,14 @@ fn pair(
         return Ok(None);
     }
     let errors = |side: &[Figures]| side.iter().map(|figures| figures.errors).sum();
-    let failed = |side: &[Figures]| {
-        let all = side.iter().filter(|figures| figures.by_metric(Metric::Throughput).is_none());
-        u32::try_from(all.count()).unwrap_or(u32::MAX)
+    let runs_in_which = |side: &[Figures], is_so: &dyn Fn(&Figures) -> bool| {
+        u32::try_from(side.iter().filter(|figures| is_so(figures)).count()).unwrap_or(u32::MAX)
     };
+    let failed = |side: &[Figures]| runs_in_which(side, &|figures| figures.by_metric(Metric::Throughput).is_none());
+    let unknown = Metric::ALL.map(|metric| {
+        let runs = |side| runs_in_which(side, &|figures| figures.is_unknown(metric));
+        UnknownMetric { metric, a_runs: runs(&a), b_runs: runs(&b) }
+    });
     Ok(Some(PointComparison {
         rate_per_s: place.rate_per_s,
         a_concurrency: place.concurrency,
@@ -494,6 +511,7 @@ fn pair(
         a_failed_runs: failed(&a),
         b_failed_runs: failed(&b),
         contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::compare_metric(metric, &a, &b)).collect(),
+        unknown: unknown.into_iter().filter(|unknown| (unknown.a_runs, unknown.b_runs) != (0, 0)).collect(),
     }))
 }
 

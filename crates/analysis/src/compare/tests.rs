@@ -97,6 +97,7 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
         b_errors,
         a_failed_runs: 0,
         b_failed_runs: 0,
+        unknown: Vec::new(),
         contrasts,
     }];
     SeriesComparison {
@@ -337,11 +338,15 @@ fn a_quantile_that_requests_which_hang_leave_unknown_in_a_run_is_not_compared() 
             Some(vec![InFlightRow { open, ages: histogram::encode(&ages), ..InFlightRow::none(0, Op::Get) }]);
         run
     };
-    let metrics = |b: &Records| -> Vec<Metric> { contrasts(&thrice(&whole, b)).iter().map(|c| c.metric).collect() };
-    assert_eq!(metrics(&whole), Metric::ALL);
+    let compared = |b: &Records| -> (Vec<Metric>, Vec<UnknownMetric>) {
+        let found = thrice(&whole, b);
+        (contrasts(&found).iter().map(|c| c.metric).collect(), found.series[0].points[0].unknown.clone())
+    };
+    assert_eq!(compared(&whole), (Metric::ALL.to_vec(), Vec::new()));
     // A thousandth moves the p99 a little, a twentieth beyond what is known.
-    assert_eq!(metrics(&hanging(requests / 1_000)), Metric::ALL);
-    assert_eq!(metrics(&hanging(requests / 20)), [Metric::Throughput, Metric::P50]);
+    assert_eq!(compared(&hanging(requests / 1_000)), (Metric::ALL.to_vec(), Vec::new()));
+    let p99 = UnknownMetric { metric: Metric::P99, a_runs: 0, b_runs: 3 };
+    assert_eq!(compared(&hanging(requests / 20)), (vec![Metric::Throughput, Metric::P50], vec![p99]));
 }
 
 #[test]

@@ -27,9 +27,14 @@ pub(crate) fn page(comparison: &Comparison) -> String {
         .collect();
     let setup =
         if setup.is_empty() { setup } else { table("Fields that are not the same", &["Field", "<A", "<B"], &setup) };
-    let read = notes.iter().filter(|(lead, _)| matches!(*lead, "read" | "unmatched"));
-    let read: String =
-        read.map(|(lead, reported)| named(if *lead == "read" { "Tests" } else { "Unmatched" }, reported)).collect();
+    let titled = |lead: &str| match lead {
+        "read" => Some("Tests"),
+        "unmatched" => Some("Unmatched"),
+        "unknown" => Some("Unknown"),
+        _ => None,
+    };
+    let read = notes.iter().filter_map(|(lead, reported)| Some(named(titled(lead)?, reported)));
+    let read: String = read.collect();
     let sections = [
         ("short", "In short", short),
         ("figures", "Figures", figures),

@@ -2,7 +2,7 @@
 
 use linerate_analysis::compare::{
     CompareVerdict, Comparison, ComparisonThreshold, InsufficientData, Metric, MetricComparison, MissingData,
-    PointComparison, RelativeChange, SeriesComparison, SideEstimate,
+    PointComparison, RelativeChange, SeriesComparison, SideEstimate, UnknownMetric,
 };
 use linerate_analysis::view::{Bottleneck, Measure};
 use linerate_record::units::{bytes_per_s_iec, duration_ns};
@@ -106,6 +106,9 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
     if !comparison.unmatched.is_empty() {
         note("unmatched", &comparison.unmatched.join(", "));
     }
+    if let Some(unknown) = unknown_metrics(comparison) {
+        note("unknown", &unknown);
+    }
     if let Some(closing) = closing(comparison) {
         note("in short", &closing);
     }
@@ -113,6 +116,22 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
         note("threshold", &threshold_in_words(threshold, comparison));
     }
     notes
+}
+
+/// The figures that are not compared, since some runs have only a bound of them.
+fn unknown_metrics(comparison: &Comparison) -> Option<String> {
+    let named = |series: &SeriesComparison, point: &PointComparison, one: &UnknownMetric| {
+        let runs = |runs: u32, side: &str| {
+            (runs > 0).then(|| format!("{} of {side}", phrases::plural(u64::from(runs), "run")))
+        };
+        let runs: Vec<String> = [runs(one.a_runs, "A"), runs(one.b_runs, "B")].into_iter().flatten().collect();
+        format!("{} of {} in {}", metric_word(one.metric), series.point_name(point), runs.join(" and "))
+    };
+    let points = comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let all: Vec<String> =
+        points.flat_map(|(series, point)| point.unknown.iter().map(move |one| named(series, point, one))).collect();
+    let listed = all.join("; ");
+    (!all.is_empty()).then(|| format!("not compared, since too many requests had not ended to know it: {listed}"))
 }
 
 /// Whether a row says from which difference on it would have been shown.
@@ -220,5 +239,57 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
         (true, false) => format!("missed: {slower_at}{untested}"),
         (false, true) => format!("missed: {failed_at}{untested}"),
         (false, false) => format!("missed: {failed_at}; {slower_at}{untested}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_analysis::compare::{COMPARISON_SCHEMA, ComparedRuns};
+    use linerate_record::run::MaybeKnown;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_compared_is_named_with_the_runs_that_leave_it_unknown() {
+        let point = |unknown: Vec<UnknownMetric>| PointComparison {
+            rate_per_s: None,
+            a_concurrency: 16,
+            b_concurrency: 16,
+            driven_by: None,
+            a_errors: 0,
+            b_errors: 0,
+            a_failed_runs: 0,
+            b_failed_runs: 0,
+            contrasts: Vec::new(),
+            unknown,
+        };
+        let comparison = |unknown| Comparison {
+            schema: COMPARISON_SCHEMA,
+            a: ComparedRuns { runs: Vec::new() },
+            b: ComparedRuns { runs: Vec::new() },
+            enough_runs: true,
+            apart_in_time: false,
+            tests: 0,
+            series: vec![SeriesComparison {
+                workload: MaybeKnown::read("get"),
+                size: MaybeKnown::read("4MiB"),
+                clients: None,
+                measure: Measure::Bytes,
+                a_bound: None,
+                b_bound: None,
+                a_knees: Vec::new(),
+                b_knees: Vec::new(),
+                points: vec![point(unknown)],
+            }],
+            unmatched: Vec::new(),
+            setup: Vec::new(),
+            threshold: None,
+        };
+        let reported = |unknown| noted(&comparison(unknown)).into_iter().find(|(lead, _)| *lead == "unknown");
+        assert_eq!(reported(Vec::new()), None);
+        let unknown = |metric, a_runs, b_runs| UnknownMetric { metric, a_runs, b_runs };
+        let (_, text) = reported(vec![unknown(Metric::P50, 0, 1), unknown(Metric::P99, 2, 1)]).unwrap();
+        let listed = "p50 of get 4MiB × 16 in 1 run of B; p99 of get 4MiB × 16 in 2 runs of A and 1 run of B";
+        assert!(text.ends_with(listed), "{text}");
     }
 }
