@@ -33,9 +33,12 @@ pub fn secondary(point: &Point, moves_bytes: bool) -> BTreeMap<String, f64> {
         put("requests_per_s", point.requests_per_s.mean);
     }
     for (name, latency) in [("ttfb", &point.ttfb), ("total", &point.total)] {
-        if latency.count > 0 {
-            put(&format!("{name}_p50_ns"), latency.p50_ns as f64);
-            put(&format!("{name}_p99_ns"), latency.p99_ns as f64);
+        // A lower bound, which is all that requests which had not ended may leave of a quantile, is no figure.
+        let is_known = |ns: u64| latency.count > 0 && latency.at_least_ns != Some(ns);
+        for (quantile, ns) in [("p50", latency.p50_ns), ("p99", latency.p99_ns)] {
+            if is_known(ns) {
+                put(&format!("{name}_{quantile}_ns"), ns as f64);
+            }
         }
     }
     for (name, cost) in [("client", point.client_cpu), ("target", point.target_cpu)] {

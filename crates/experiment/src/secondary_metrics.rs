@@ -19,11 +19,24 @@ pub(crate) fn secondary(state: &ExperimentState) -> Vec<SecondaryMetric> {
     let arms = (0_u32..).zip(&state.design.arms).filter(|(_, arm)| arm.role == Role::Trial);
     arms.flat_map(|(number, arm)| figures.iter().map(move |figure| (number, arm, *figure)))
         .filter_map(|(number, arm, figure)| {
-            let pairs: Vec<(f64, f64)> =
-                counted.iter().filter_map(|block| pair(block, number, &baselines, figure)).collect();
+            let pairs = pairs(&counted, number, &baselines, figure)?;
             of_pairs(&arm.name, figure, &pairs, state.design.alpha)
         })
         .collect()
+}
+
+/// The baseline's and the arm's figure of each block. `None` of a latency that a cell has not: requests that had not
+/// ended leave it unknown there, so it was slow, and the other blocks alone would make it look fast.
+fn pairs(blocks: &[&Block], arm: u32, baselines: &[u32], figure: &str) -> Option<Vec<(f64, f64)>> {
+    let is_unknown = |block: &&&Block| {
+        let mut cells = block.cells.iter().filter(|cell| cell.arm == arm || baselines.contains(&cell.arm));
+        cells.any(|cell| !cell.secondary.contains_key(figure))
+    };
+    let with_arm = || blocks.iter().filter(|block| block.cells.iter().any(|cell| cell.arm == arm));
+    if figure.ends_with("_ns") && with_arm().any(|block| is_unknown(&block)) {
+        return None;
+    }
+    Some(with_arm().filter_map(|block| pair(block, arm, baselines, figure)).collect())
 }
 
 /// The baseline's and the arm's figure of one block; of a baseline that ran twice, the mean.
@@ -77,7 +90,25 @@ fn of_pairs(arm: &str, figure: &str, pairs: &[(f64, f64)], alpha: f64) -> Option
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::experiment::MeasuredCell;
+
     use super::*;
+    use crate::drift::cell_of_figure;
+
+    #[test]
+    fn a_latency_that_one_cell_has_not_is_compared_of_no_block_and_one_that_an_arm_left_out_is() {
+        let cell = |arm: u32, p99_ns: Option<f64>| MeasuredCell {
+            secondary: p99_ns.map(|ns| ("total_p99_ns".to_owned(), ns)).into_iter().collect(),
+            ..cell_of_figure(arm, Some(1e9))
+        };
+        let block = |cells: Vec<MeasuredCell>| Block { cells, excluded: Vec::new() };
+        let whole = block(vec![cell(0, Some(10.0)), cell(1, Some(11.0)), cell(2, Some(30.0))]);
+        let hangs = block(vec![cell(0, Some(10.0)), cell(1, Some(12.0)), cell(2, None)]);
+        let dropped = block(vec![cell(0, None), cell(2, Some(30.0))]);
+        let found = |arm: u32| pairs(&[&whole, &hangs, &dropped], arm, &[0], "total_p99_ns");
+        assert_eq!(found(1), Some(vec![(10.0, 11.0), (10.0, 12.0)]));
+        assert_eq!(found(2), None);
+    }
 
     #[test]
     fn ratios_have_an_interval_and_counts_that_are_zero_have_none() {
