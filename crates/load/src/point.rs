@@ -206,6 +206,9 @@ impl<'a> ReportMerge<'a> {
                         self.reported = self.reported.or(reported);
                     }
                 }
+                Err(RecvTimeoutError::Timeout) if self.is_over && !self.has_in_flight_ended => {
+                    self.drive.supervisor.waits_for_in_flight();
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }

@@ -16,6 +16,9 @@ pub trait PointSupervisor: Sync {
         false
     }
 
+    /// The point has ended, and requests that were in flight then are waited for: called about ten times a second.
+    fn waits_for_in_flight(&self) {}
+
     /// The requests that were in flight at the end of the point have ended, or are given up.
     fn in_flight_ended(&self) {}
 }

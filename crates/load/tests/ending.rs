@@ -245,7 +245,7 @@ fn the_load_goes_on_while_others_wait_and_ends_when_it_is_stopped_meanwhile() {
 #[test]
 fn a_point_that_waits_for_requests_that_hang_starts_nothing_once_it_is_stopped() {
     static CAME: AtomicU64 = AtomicU64::new(0);
-    struct Stops(OnceLock<Instant>, OnceLock<u64>);
+    struct Stops(OnceLock<Instant>, OnceLock<u64>, AtomicBool);
     impl PointSupervisor for Stops {
         fn stop_reason(&self) -> Option<StopReason> {
             // The point takes 200 ms.
@@ -255,6 +255,10 @@ fn a_point_that_waits_for_requests_that_hang_starts_nothing_once_it_is_stopped()
                 StopReason::Canary
             })
         }
+
+        fn waits_for_in_flight(&self) {
+            self.2.store(true, Ordering::Relaxed);
+        }
     }
     let first_hangs = |a: &mut ReceivedRequest<'_>| {
         CAME.fetch_add(1, Ordering::Relaxed);
@@ -262,8 +266,8 @@ fn a_point_that_waits_for_requests_that_hang_starts_nothing_once_it_is_stopped()
         a.serve_well()
     };
     let session = session(serve(Arc::new(first_hangs)), Duration::from_secs(20), &bodies());
-    let (interrupted, clock, supervisor) =
-        (AtomicBool::new(false), Clock::start(), Stops(OnceLock::new(), OnceLock::new()));
+    let (interrupted, clock) = (AtomicBool::new(false), Clock::start());
+    let supervisor = Stops(OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
     let with = PointDriver { supervisor: &supervisor, ..PointDriver::new(&session, clock, &interrupted) };
     let outcome = drive(&with, &brief(Op::Get), |_| ControlFlow::Continue(())).expect("it is driven");
     let more = CAME.load(Ordering::Relaxed) - supervisor.1.get().expect("it was stopped");
@@ -271,6 +275,7 @@ fn a_point_that_waits_for_requests_that_hang_starts_nothing_once_it_is_stopped()
     assert!(outcome.ended == StopReason::Canary && more < 100, "{more}: {outcome:?}");
     let [row] = &outcome.in_flight[..] else { panic!("{:?}", outcome.in_flight) };
     assert_eq!(row.open, 1);
+    assert!(supervisor.2.load(Ordering::Relaxed), "nobody was told that it waits");
 }
 
 #[test]

@@ -35,6 +35,16 @@ pub(crate) struct Progress {
     reported: Cell<Option<Instant>>,
 }
 
+/// The live line, for threads that watch what goes on.
+pub(crate) struct LiveLine(ProgressBar);
+
+impl LiveLine {
+    /// Says what is being done, where it can be seen live.
+    pub(crate) fn show(&self, what: &str) {
+        self.0.set_message(truncate_at_word(&printing::terminal_text(what), message_columns()));
+    }
+}
+
 impl Progress {
     /// For a run expected to take so long.
     pub(crate) fn new(expected: Duration, quiet: bool) -> Self {
@@ -62,7 +72,12 @@ impl Progress {
 
     /// Says what is being done, where it can be seen live; a log has no use for it.
     pub(crate) fn live(&self, what: &str) {
-        self.bar.set_message(truncate_at_word(&printing::terminal_text(what), message_columns()));
+        self.live_line().show(what);
+    }
+
+    /// The live line by itself.
+    pub(crate) fn live_line(&self) -> LiveLine {
+        LiveLine(self.bar.clone())
     }
 
     /// Says how what is being done goes on, where somebody waits for its end: in a log too, each second and at its end.

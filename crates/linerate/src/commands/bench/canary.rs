@@ -29,7 +29,7 @@ use crate::files::run_folder;
 use crate::run::interrupt;
 use crate::terminal::failure::Failure;
 use crate::terminal::key_masks;
-use crate::terminal::progress::Progress;
+use crate::terminal::progress::{LiveLine, Progress};
 
 /// Size of the object that the canary reads.
 const OBJECT_BYTES: &str = "4096";
@@ -52,12 +52,19 @@ pub(super) struct CanaryThread {
     wrote: Option<(u32, Sizes)>,
 }
 
-/// Ends points where the canary has exceeded a bound.
-pub(super) struct CanarySupervisor(pub(super) Arc<AtomicBool>);
+/// Ends points where the canary has exceeded a bound, and says on the live line what a point waits for.
+pub(super) struct RunSupervisor {
+    pub(super) is_halted: Arc<AtomicBool>,
+    pub(super) live_line: LiveLine,
+}
 
-impl PointSupervisor for CanarySupervisor {
+impl PointSupervisor for RunSupervisor {
     fn stop_reason(&self) -> Option<StopReason> {
-        self.0.load(Ordering::Relaxed).then_some(StopReason::Canary)
+        self.is_halted.load(Ordering::Relaxed).then_some(StopReason::Canary)
+    }
+
+    fn waits_for_in_flight(&self) {
+        self.live_line.show("measured; waiting for the requests that are still in flight");
     }
 }
 

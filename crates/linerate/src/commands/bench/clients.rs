@@ -444,6 +444,9 @@ impl DrivingPoint<'_> {
             self.is_finished = true;
             self.clients.coordinator.finish(self.live_clients(), self.number);
         }
+        if !self.is_finished && self.drivers.values().any(|driver| driver.has_in_flight_ended) {
+            self.point_to_drive.supervisor.waits_for_in_flight();
+        }
         if self.stop.is_none()
             && let Some(reason) = self.point_to_drive.supervisor.stop_reason()
         {

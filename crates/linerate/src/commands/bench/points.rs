@@ -18,7 +18,7 @@ use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{Op, OutsideRow, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason, failure_kind};
 use linerate_record::units::{bytes_iec, duration_ns, grouped};
 
-use super::canary::CanarySupervisor;
+use super::canary::RunSupervisor;
 use super::objects::RunObjects;
 use super::open_run::OpenRun;
 use super::point_ending::PointEnding;
@@ -196,7 +196,8 @@ pub(super) fn drive_series(
     recorder: &mut Recorder,
     objects: &mut RunObjects<'_>,
 ) -> Result<(), Failure> {
-    let supervisor = CanarySupervisor(Arc::clone(&recorder.is_halted));
+    let is_halted = Arc::clone(&recorder.is_halted);
+    let supervisor = RunSupervisor { is_halted, live_line: progress.live_line() };
     let with = PointDriver {
         session: &run.prepared.session,
         clock: run.prepared.clock,
