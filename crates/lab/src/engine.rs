@@ -1,0 +1,175 @@
+//! S3 engines that a lab runs: how each is started over a lab's nodes, and how it says that it serves.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+use crate::names::Machine;
+use crate::namespaces;
+use crate::spec::{LabSpec, Plane};
+
+/// Where each node serves.
+pub const PORT: u16 = 9000;
+
+/// What an engine that answers at all answers in.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// An engine, and the program of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineSpec {
+    pub product: LabEngine,
+    pub binary: PathBuf,
+    /// Shards of parity; the engine's own choice if absent.
+    pub parity: Option<u32>,
+}
+
+/// Engines that a lab can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LabEngine {
+    Minio,
+}
+
+/// Keys of a lab's engine.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct LabKeys {
+    pub access_key: String,
+    pub secret_key: String,
+}
+
+impl LabKeys {
+    /// Drawn by the kernel.
+    ///
+    /// # Errors
+    /// [`LabError::Unsupported`] where it cannot draw.
+    pub fn draw() -> Result<LabKeys, LabError> {
+        let mut bytes = [0_u8; 20];
+        let unsupported =
+            |error: rustix::io::Errno| LabError::Unsupported { what: "keys".to_owned(), why: error.to_string() };
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(unsupported)?;
+        let secret_key = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(LabKeys { access_key: "linerate-lab".to_owned(), secret_key })
+    }
+}
+
+impl EngineSpec {
+    /// What it is started with, over drives that each node has below the same folder: arguments, and environment.
+    #[must_use]
+    pub fn command(&self, spec: &LabSpec, drives: &Path, keys: &LabKeys) -> (Vec<String>, Vec<(String, String)>) {
+        match self.product {
+            LabEngine::Minio => {
+                let mut arguments = ["server", "--quiet", "--address", ":9000"].map(str::to_owned).to_vec();
+                arguments.extend(minio_pools(spec, drives));
+                let mut environment = vec![
+                    ("MINIO_ROOT_USER", keys.access_key.clone()),
+                    ("MINIO_ROOT_PASSWORD", keys.secret_key.clone()),
+                    ("MINIO_BROWSER", "off".to_owned()),
+                    ("MINIO_UPDATE", "off".to_owned()),
+                    ("MINIO_PROMETHEUS_AUTH_TYPE", "public".to_owned()),
+                ];
+                environment.extend(self.parity.map(|n| ("MINIO_STORAGE_CLASS_STANDARD", format!("EC:{n}"))));
+                (arguments, environment.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+            }
+        }
+    }
+
+    /// The path that answers 200 as soon as a node serves over all that it needs.
+    const fn health_path(&self) -> &'static str {
+        match self.product {
+            LabEngine::Minio => "/minio/health/cluster",
+        }
+    }
+
+    /// Which node does not serve yet, as somebody in this namespace sees it, and what it answers.
+    ///
+    /// # Errors
+    /// [`LabError::Unsupported`] where the namespace cannot be entered.
+    pub fn first_not_serving(&self, namespace: &str, spec: &LabSpec) -> Result<Option<String>, LabError> {
+        let nodes: Vec<Machine> = (1..=spec.nodes.len() as u32).map(Machine::Node).collect();
+        let path = self.health_path();
+        in_namespace(namespace, move || {
+            nodes.iter().find_map(|node| match status_line(node.address(Plane::Public), path) {
+                Ok(line) if line.contains(" 200") => None,
+                Ok(line) => Some(format!("{node} answers {line:?}")),
+                Err(error) => Some(format!("{node}: {error}")),
+            })
+        })
+    }
+}
+
+/// Nodes of the same kind and number of drives, one after another, are a pool.
+fn minio_pools(spec: &LabSpec, drives: &Path) -> Vec<String> {
+    let plane = if spec.private.is_some() { Plane::Private } else { Plane::Public };
+    let mut pools = Vec::new();
+    let mut first = 0;
+    while let Some(node) = spec.nodes.get(first) {
+        let is_alike =
+            |other: &&crate::spec::NodeSpec| other.kind == node.kind && other.drives.len() == node.drives.len();
+        let count = spec.nodes[first..].iter().take_while(is_alike).count();
+        let [a, b, c, from] = Machine::Node(first as u32 + 1).address(plane).octets();
+        let to = usize::from(from) + count - 1;
+        let folder = drives.display();
+        pools.push(format!("http://{a}.{b}.{c}.{{{from}...{to}}}:{PORT}{folder}/drive{{1...{}}}", node.drives.len()));
+        first += count;
+    }
+    pools
+}
+
+/// What something comes to in a network namespace, which a thread of its own enters.
+fn in_namespace<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<T, LabError> {
+    let path = namespaces::path(name);
+    let file = std::fs::File::open(&path).map_err(LabError::file("open", path))?;
+    let thread = std::thread::spawn(move || {
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok::<T, rustix::io::Errno>(work())
+    });
+    let failed = |why: String| LabError::Unsupported { what: "a look from a namespace".to_owned(), why };
+    let done = thread.join().map_err(|_| failed("a thread panicked".to_owned()))?;
+    done.map_err(|error| failed(error.to_string()))
+}
+
+/// The first line that a server answers.
+fn status_line(address: Ipv4Addr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((address, PORT)), ANSWER_MAX)?;
+    stream.set_read_timeout(Some(ANSWER_MAX))?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}:{PORT}\r\n\r\n").as_bytes())?;
+    let mut bytes = [0_u8; 64];
+    let n = stream.read(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes[..n]);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::PlaneSpec;
+    use crate::spec::tests::uniform;
+
+    #[test]
+    fn nodes_of_one_kind_are_a_pool_on_the_plane_among_nodes() {
+        let mut spec = uniform(6, 2);
+        spec.nodes[4..].iter_mut().for_each(|node| {
+            node.kind = "large".to_owned();
+            node.drives.truncate(1);
+        });
+        let drives = Path::new("/labs/lab/drives");
+        let pools = minio_pools(&spec, drives);
+        let [first, second] = &pools[..] else { panic!("{pools:?}") };
+        assert_eq!(first, "http://10.231.1.{1...4}:9000/labs/lab/drives/drive{1...2}");
+        assert_eq!(second, "http://10.231.1.{5...6}:9000/labs/lab/drives/drive{1...1}");
+        spec.private = Some(PlaneSpec { mtu_bytes: 1500, vxlan: false });
+        assert!(minio_pools(&spec, drives)[0].starts_with("http://10.232.1.{1...4}"));
+    }
+
+    #[test]
+    fn keys_are_drawn_and_no_two_are_alike() {
+        let [a, b] = [(); 2].map(|()| LabKeys::draw().unwrap().secret_key);
+        assert!(a.len() == 40 && a != b);
+    }
+}

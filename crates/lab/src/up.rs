@@ -1,0 +1,283 @@
+//! Makes a lab: its record first, then namespaces, networks, control groups, drives, and the engine over them.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::cgroups::Cgroups;
+use crate::description;
+use crate::down;
+use crate::engine::{EngineSpec, LabKeys};
+use crate::error::LabError;
+use crate::faults::Fault;
+use crate::folder::{LAB_SCHEMA, LabFolder, LabRecord, ScaledSite};
+use crate::names::{LabName, Machine, machines};
+use crate::namespaces;
+use crate::network;
+use crate::programs::{self, run_with_input};
+use crate::spec::LabSpec;
+use crate::state::{LabParts, state};
+
+/// How long an engine may take to serve: on a machine that does other things too, the first start of MinIO over 16
+/// nodes takes half a minute.
+const SERVING_MAX: Duration = Duration::from_secs(180);
+
+/// Congestion control of labs: what most machines have, and where the kernel lacks it what every kernel has.
+const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
+
+/// A process enters its control groups before `ip netns exec` mounts another `/sys` over them. Folders of the groups,
+/// `--`, the namespace, and what runs in it.
+const ENTER: &str = "while [ \"$1\" != -- ]; do echo 0 >\"$1/cgroup.procs\" || exit 1; shift; done; shift
+exec ip netns exec \"$@\"";
+
+/// A node sees its own drives where each node has its own. Those, where they come to be, and what runs with them.
+const WITH_DRIVES: &str = "mount --rbind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
+
+/// What a lab is to be.
+#[derive(Clone, Debug)]
+pub struct UpRequest {
+    /// Folder of all labs.
+    pub state: PathBuf,
+    pub name: LabName,
+    pub spec: LabSpec,
+    pub engine: Option<EngineSpec>,
+    pub scaled: Option<ScaledSite>,
+    /// The program that plays the neighbour of a node.
+    pub linerate: PathBuf,
+    /// Folders of programs, as `PATH` has them.
+    pub program_path: OsString,
+}
+
+/// A lab that is up.
+#[derive(Debug)]
+pub struct MadeLab {
+    pub folder: LabFolder,
+    pub record: LabRecord,
+    pub site: PathBuf,
+    pub fleet: PathBuf,
+}
+
+/// Makes a lab. Where that fails or is interrupted, all that was made is removed.
+///
+/// # Errors
+/// [`LabError`]: why it failed, and [`LabError::NotRemoved`] where something is left for `lab down`.
+pub fn up(request: &UpRequest, interrupted: &AtomicBool, progress: &dyn Fn(&str)) -> Result<MadeLab, LabError> {
+    programs::check_root()?;
+    request.spec.check()?;
+    let is_with_drives = request.spec.nodes.iter().any(|node| !node.drives.is_empty());
+    programs::check_installed(&request.program_path, is_with_drives)?;
+    let cgroups = Cgroups::find()?;
+    check_free(request, &cgroups)?;
+    let folder = LabFolder::make(&request.state, &request.name)?;
+    let making = Making { request, cgroups: &cgroups, folder: &folder, interrupted, progress };
+    match making.make() {
+        Ok(record) => {
+            let site = folder.write_text("site.yaml", &description::site(&record))?;
+            let fleet = folder.write_text("fleet.yaml", &description::fleet(&record))?;
+            Ok(MadeLab { folder, record, site, fleet })
+        }
+        Err(why) => {
+            progress("removing what was made");
+            match down::remove(folder) {
+                Ok(()) => Err(why),
+                Err(left) => {
+                    let (why, left, name) = (Box::new(why), Box::new(left), request.name.to_string());
+                    Err(LabError::NotRemoved { why, left, name })
+                }
+            }
+        }
+    }
+}
+
+/// Nothing is there that has a name of the lab: what is removed later is what it made.
+fn check_free(request: &UpRequest, cgroups: &Cgroups) -> Result<(), LabError> {
+    let lab = &request.name;
+    let taken = |what: String| Err(LabError::Taken { what });
+    if request.state.join(lab.to_string()).exists() {
+        return taken(format!("the lab {lab}"));
+    }
+    if let Some(name) = lab.namespaces(&request.spec).into_iter().find(|name| namespaces::path(name).exists()) {
+        return taken(format!("the network namespace {name}"));
+    }
+    cgroups.is_taken(lab).map_or(Ok(()), |path| taken(format!("the control group {}", path.display())))
+}
+
+struct Making<'a> {
+    request: &'a UpRequest,
+    cgroups: &'a Cgroups,
+    folder: &'a LabFolder,
+    interrupted: &'a AtomicBool,
+    progress: &'a dyn Fn(&str),
+}
+
+impl Making<'_> {
+    fn make(&self) -> Result<LabRecord, LabError> {
+        let UpRequest { name, spec, engine, scaled, .. } = self.request;
+        let record = LabRecord {
+            schema: LAB_SCHEMA,
+            name: name.clone(),
+            spec: spec.clone(),
+            engine: engine.clone(),
+            drives: self.folder.drive_files(spec),
+            scaled: scaled.clone(),
+        };
+        self.folder.write_record(&record)?;
+        self.folder.make_folders()?;
+        self.make_network(spec)?;
+        self.make_drives(&record)?;
+        let parts = lab_parts(&record, self.cgroups, &self.request.linerate);
+        for machine in machines(spec) {
+            self.says(&format!("{machine}: limits of links, processors and drives"))?;
+            self.cgroups.make(name, machine)?;
+            parts.set(machine, &state(spec, machine, &[]))?;
+        }
+        self.shape_uplinks(spec)?;
+        if let Some(engine) = engine {
+            self.start_engine(engine, &record)?;
+        }
+        Ok(record)
+    }
+
+    /// Says what comes next, where nobody has interrupted it.
+    fn says(&self, what: &str) -> Result<(), LabError> {
+        (self.progress)(what);
+        if self.interrupted.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+    }
+
+    fn make_network(&self, spec: &LabSpec) -> Result<(), LabError> {
+        self.says("namespaces and networks")?;
+        let lab = &self.request.name;
+        let names: Vec<String> = lab.namespaces(spec).iter().map(|name| format!("netns add {name}")).collect();
+        run_with_input("ip", &["-batch", "-"], &(names.join("\n") + "\n"))?;
+        let batch = |namespace: &str, lines: Vec<String>| {
+            run_with_input("ip", &["-n", namespace, "-batch", "-"], &(lines.join("\n") + "\n")).map(drop)
+        };
+        let switch = lab.switch_namespace();
+        batch(&switch, network::switch_lines(spec))?;
+        let congestion_control = congestion_control();
+        for machine in machines(spec) {
+            let namespace = lab.namespace(machine);
+            batch(&namespace, network::machine_lines(lab, spec, machine))?;
+            let file = "/proc/sys/net/ipv4/tcp_congestion_control";
+            run_with_input("ip", &["netns", "exec", &namespace, "tee", file], congestion_control)?;
+        }
+        batch(&switch, network::port_lines(spec))
+    }
+
+    fn make_drives(&self, record: &LabRecord) -> Result<(), LabError> {
+        for (number, drives) in (1..).zip(&record.drives) {
+            self.says(&format!("{}: {} drives", Machine::Node(number), drives.len()))?;
+            drives.iter().try_for_each(|drive| drive.make())?;
+        }
+        Ok(())
+    }
+
+    fn shape_uplinks(&self, spec: &LabSpec) -> Result<(), LabError> {
+        let Some(rate) = spec.rack_uplink_bits_per_s else { return Ok(()) };
+        let switch = self.request.name.switch_namespace();
+        network::shaped_uplinks(spec).iter().try_for_each(|port| crate::state::shape(&switch, port, rate))
+    }
+
+    fn start_engine(&self, engine: &EngineSpec, record: &LabRecord) -> Result<(), LabError> {
+        let keys = LabKeys::draw()?;
+        self.folder.write_keys(&keys)?;
+        let (arguments, environment) = engine.command(&record.spec, &self.folder.drives(), &keys);
+        let binary = engine.binary.to_string_lossy().into_owned();
+        for node in machines(&record.spec).filter(|machine| matches!(machine, Machine::Node(_))) {
+            self.says(&format!("{node}: the engine"))?;
+            let log = self.folder.log(node);
+            let file = File::create(&log).map_err(LabError::file("make", &log))?;
+            let errors = file.try_clone().map_err(LabError::file("make", &log))?;
+            let words = [&[binary.clone()][..], &arguments].concat();
+            let mut command = Command::new("setsid");
+            command.arg("--fork").args(entering(self.folder, self.cgroups, node, &words));
+            command.envs(environment.iter().map(|(key, value)| (key, value)));
+            command.stdin(Stdio::null()).stdout(file).stderr(errors);
+            let failed = |why: String| LabError::Program { program: binary.clone(), why };
+            let status = command.status().map_err(|error| failed(error.to_string()))?;
+            if !status.success() {
+                return Err(failed(status.to_string()));
+            }
+        }
+        self.wait_for(engine, &record.spec)
+    }
+
+    fn wait_for(&self, engine: &EngineSpec, spec: &LabSpec) -> Result<(), LabError> {
+        let client = self.request.name.namespace(Machine::Client(1));
+        let begun = Instant::now();
+        loop {
+            self.says("waiting until every node serves")?;
+            let Some(why) = engine.first_not_serving(&client, spec)? else { return Ok(()) };
+            if begun.elapsed() > SERVING_MAX {
+                let last = last_words(&self.folder.log(Machine::Node(1)));
+                return Err(LabError::NotServing { seconds: SERVING_MAX.as_secs(), why: format!("{why}; {last}") });
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// The last line of a log.
+fn last_words(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it has said nothing").to_owned()
+}
+
+fn congestion_control() -> &'static str {
+    let available = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let is_here = |name: &&&str| available.split_whitespace().any(|has| has == **name);
+    CONGESTION_CONTROLS.iter().find(is_here).copied().unwrap_or("reno")
+}
+
+/// What the machines of a lab are set with.
+pub(crate) fn lab_parts<'a>(record: &'a LabRecord, cgroups: &'a Cgroups, linerate: &'a Path) -> LabParts<'a> {
+    LabParts { lab: &record.name, spec: &record.spec, cgroups, drives: &record.drives, linerate }
+}
+
+/// The words of a command that runs on a machine, as the machine's processes do.
+#[must_use]
+pub fn entering(folder: &LabFolder, cgroups: &Cgroups, machine: Machine, words: &[String]) -> Vec<String> {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let groups = cgroups.folders(folder.name(), machine);
+    let mut all = owned(&["sh", "-c", ENTER, "sh"]);
+    all.extend(groups.iter().map(|group| group.to_string_lossy().into_owned()));
+    all.extend(owned(&["--", &folder.name().namespace(machine)]));
+    if matches!(machine, Machine::Node(_)) {
+        all.extend(owned(&["sh", "-c", WITH_DRIVES, "sh"]));
+        all.extend([folder.drives_of(machine), folder.drives()].map(|path| path.to_string_lossy().into_owned()));
+    }
+    all.extend_from_slice(words);
+    all
+}
+
+/// Plants a fault, or lifts faults: `keep` says which of those that are planted stay.
+///
+/// # Errors
+/// [`LabError`]; the record of faults is then as it is to be, and the machine may not be.
+pub fn change_faults(
+    folder: &LabFolder,
+    record: &LabRecord,
+    linerate: &Path,
+    keep: impl Fn(&Fault) -> bool,
+    planted: &[Fault],
+) -> Result<Vec<Fault>, LabError> {
+    let mistakes: Vec<String> = planted.iter().filter_map(|fault| fault.mistake(&record.spec)).collect();
+    if !mistakes.is_empty() {
+        return Err(LabError::Fault(mistakes.join("\n")));
+    }
+    let before = folder.faults()?;
+    let is_replaced = |fault: &Fault| planted.iter().any(|new| new.subject() == fault.subject());
+    let mut faults: Vec<Fault> = before.iter().filter(|fault| keep(fault) && !is_replaced(fault)).cloned().collect();
+    faults.extend_from_slice(planted);
+    folder.write_faults(&faults)?;
+    let cgroups = Cgroups::find()?;
+    let parts = lab_parts(record, &cgroups, linerate);
+    let is_changed = |machine: &Machine| before.iter().chain(planted).any(|fault| fault.machine == *machine);
+    for machine in machines(&record.spec).filter(is_changed) {
+        parts.set(machine, &state(&record.spec, machine, &faults))?;
+    }
+    Ok(faults)
+}
