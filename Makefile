@@ -57,6 +57,7 @@ GATE_TESTS = agent_as_process_1_takes_what_ended_processes_leave \
 	experiment_tells_what_does_not_reach \
 	fleet_by_ssh_the_program_is_put_there_verified_and_removed \
 	fleet_in_namespaces_by_name_and_by_process \
+	lab_faults_hold_and_are_lifted \
 	live_links_are_those_of_the_namespace_of_who_looks \
 	minio_bytes_and_requests_equal_the_servers_metrics \
 	namespaces_the_server_behind_an_address_is_found \

@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod fleet;
 pub(crate) mod import;
 pub(crate) mod knobs;
+pub(crate) mod lab;
 pub(crate) mod net;
 pub(crate) mod plan;
 pub(crate) mod render;

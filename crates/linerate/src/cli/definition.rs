@@ -13,6 +13,7 @@ use crate::commands::explain::flags::ExplainFlags;
 use crate::commands::fleet::flags::FleetFlags;
 use crate::commands::import::flags::ImportFlags;
 use crate::commands::knobs::flags::KnobsFlags;
+use crate::commands::lab::flags::LabFlags;
 use crate::commands::net::flags::NetFlags;
 use crate::commands::plan::flags::PlanFlags;
 use crate::commands::render::flags::RenderFlags;
@@ -111,6 +112,10 @@ pub(crate) enum Verb {
     ///
     /// Which pairs and machines are slow, what limits their flows, and how many streams are enough.
     Net(Box<NetFlags>),
+    /// Make a cluster on this machine, break parts of it, and remove it.
+    ///
+    /// Namespaces with shaped links, drives with limits, an S3 engine over them.
+    Lab(LabFlags),
     /// Let another linerate read this machine over standard input and output; linerate starts it by itself.
     Agent(AgentFlags),
     /// Print the completions of a shell.

@@ -18,7 +18,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Predict", &["plan", "render"]),
     ("Diagnose", &["explain", "audit", "capture", "knobs"]),
     ("Change", &["tune", "experiment"]),
-    ("Machines", &["fleet"]),
+    ("Machines", &["fleet", "lab"]),
 ];
 
 /// Verbs that are in no group: nobody starts an agent by hand, and another tool's records, completions and manual pages

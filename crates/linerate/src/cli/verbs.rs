@@ -16,6 +16,7 @@ use crate::commands::explain::flags::ExplainFlags;
 use crate::commands::fleet::flags::FleetFlags;
 use crate::commands::import::flags::ImportFlags;
 use crate::commands::knobs::flags::KnobsFlags;
+use crate::commands::lab::flags::LabFlags;
 use crate::commands::net::flags::{NetFlags, NetVerb};
 use crate::commands::plan::flags::PlanFlags;
 use crate::commands::render::flags::RenderFlags;
@@ -25,8 +26,8 @@ use crate::commands::shell::flags::{CompletionsFlags, ManFlags};
 use crate::commands::target::flags::TargetFlags;
 use crate::commands::tune::flags::TuneFlags;
 use crate::commands::{
-    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, net, plan, render, report,
-    runs, shell, target, tune,
+    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, lab, net, plan, render,
+    report, runs, shell, target, tune,
 };
 use crate::terminal::failure::Failure;
 
@@ -165,6 +166,11 @@ verbs! {
             Some(NetVerb::Serve(serve)) => agent::net_server::run(serve),
             None => net::run(flags),
         },
+    }
+    Lab(LabFlags) {
+        page: "lab", exit_codes: [0, 1, 2, 3, 130],
+        check: |flags, _| lab::check(flags),
+        run: |flags, _| lab::run(flags),
     }
     Agent(AgentFlags) {
         page: "agent", exit_codes: [0, 1, 2, 3, 130],

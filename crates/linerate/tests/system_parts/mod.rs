@@ -19,6 +19,7 @@ pub(crate) mod fleet_moments;
 pub(crate) mod fleet_network;
 mod fleet_nodes;
 pub(crate) mod kubernetes;
+pub(crate) mod lab;
 pub(crate) mod linked;
 pub(crate) mod live_cost;
 mod logins;

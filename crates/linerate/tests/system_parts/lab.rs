@@ -1,0 +1,286 @@
+//! `linerate lab` on a real kernel: it serves as its limits say, its faults hold and are lifted, and nothing of it is
+//! left.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::UdpSocket;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use tempfile::{TempDir, tempdir};
+
+use crate::NamedCheck;
+use crate::running::{eventually_within, linerate, points, shown, view};
+
+/// What a lab needs.
+const LAB: &[&str] = &["root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "setsid", "setpriv"];
+
+/// What one needs that serves.
+const SERVING: &[&str] = &["MinIO", "root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "setsid", "setpriv"];
+
+/// What is checked, and what it needs.
+pub(crate) const CHECKS: [NamedCheck; 3] = [
+    ("lab_serves_as_its_links_say_and_nothing_of_it_is_left", SERVING, serves),
+    ("lab_faults_hold_and_are_lifted", LAB, faults),
+    ("lab_killed_at_any_moment_is_removed_whole", SERVING, killed),
+];
+
+/// Each link, by its token bucket, each way.
+const LINK_BITS_PER_S: f64 = 100e6;
+
+/// How often `lab up` is killed, unless `LINERATE_LAB_KILLS` says it.
+const KILLS: u32 = 10;
+
+/// What a lab could leave on a machine.
+#[derive(Debug, PartialEq, Eq)]
+struct Traces {
+    namespaces: BTreeSet<String>,
+    mounts: BTreeSet<String>,
+    /// Files of loop devices.
+    devices: BTreeSet<String>,
+    cgroups: BTreeSet<String>,
+    links: BTreeSet<String>,
+}
+
+fn names_in(folder: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path().display().to_string()).collect()
+}
+
+fn traces() -> Traces {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    let device = |folder: &String| fs::read_to_string(Path::new(folder).join("loop/backing_file")).ok();
+    let kinds = ["", "blkio/", "cpu/", "freezer/"].map(|kind| names_in(&format!("/sys/fs/cgroup/{kind}")));
+    Traces {
+        namespaces: names_in("/run/netns"),
+        mounts: mounts.lines().filter_map(|line| line.split(' ').nth(4).map(str::to_owned)).collect(),
+        devices: names_in("/sys/block").iter().filter_map(device).collect(),
+        cgroups: kinds.into_iter().flatten().filter(|path| path.contains("linerate")).collect(),
+        links: names_in("/sys/class/net"),
+    }
+}
+
+/// A lab of a test, in a folder of its own; removed with the value.
+struct TestLab {
+    name: &'static str,
+    folder: TempDir,
+}
+
+impl TestLab {
+    fn new(name: &'static str) -> Result<TestLab, Failed> {
+        Ok(TestLab { name, folder: tempdir()? })
+    }
+
+    fn command(&self, verb: &str) -> Command {
+        let mut command = linerate();
+        command.args(["lab", verb, "--name", self.name, "--state"]).arg(self.folder.path().join("labs"));
+        command
+    }
+
+    fn run(&self, verb: &str, words: &[&str]) -> Result<Output, Failed> {
+        Ok(self.command(verb).args(words).stdin(Stdio::null()).output()?)
+    }
+
+    /// What a verb prints, which must end well.
+    fn printed(&self, verb: &str, words: &[&str]) -> Result<String, Failed> {
+        let output = self.run(verb, words)?;
+        if output.status.success() {
+            Ok(shown(&output))
+        } else {
+            Err(format!("{verb} {words:?}: {}", shown(&output)).into())
+        }
+    }
+
+    fn up(&self, words: &[&str]) -> Result<String, Failed> {
+        let minio = std::env::var("MINIO")?;
+        self.printed("up", &[words, &["--engine", "minio", "--binary", &minio]].concat())
+    }
+
+    /// Bytes per second of one point of a load from the client.
+    fn bench(&self, flags: &str) -> Result<f64, Failed> {
+        let (out, program) = (tempdir()?, linerate().get_program().to_string_lossy().into_owned());
+        let folder = out.path().join("run").display().to_string();
+        let bench = format!("client1 -- {program} bench --no-ceiling --yes-load -o {folder} {flags}");
+        self.printed("exec", &bench.split(' ').collect::<Vec<_>>())?;
+        let view = view(&out.path().join("run"));
+        Ok(points(&view)[0].bytes_per_s.mean)
+    }
+}
+
+impl Drop for TestLab {
+    fn drop(&mut self) {
+        let _ = self.run("down", &[]);
+    }
+}
+
+/// Four nodes of two drives serve, and the client reads no more than its link carries, and nearly as much.
+fn serves() -> Result<(), Failed> {
+    let before = traces();
+    let lab = TestLab::new("ltserve")?;
+    let words = ["--nodes", "4", "--drives", "2", "--link", "200Mb/s", "--client-link", "100Mb/s"];
+    let printed = lab.up(&words)?;
+    assert!(printed.contains("4 nodes, 8 drives, 1 clients"), "{printed}");
+    let again = lab.run("up", &words)?;
+    assert!(again.status.code() == Some(1) && shown(&again).contains("is there already"), "{}", shown(&again));
+    let status = lab.printed("status", &[])?;
+    assert!(status.contains("every node serves") && status.contains("faults none"), "{status}");
+
+    let hosts = "--host 10.231.1.{1...4}:9000";
+    let read = lab.bench(&format!("{hosts} --op get --obj.size 4MiB --objects 24 --concurrent 8 --duration 6s"))?;
+    // Headers and the end of the load take some; what a token bucket holds back at its beginning is little.
+    let share = read * 8.0 / LINK_BITS_PER_S;
+    assert!((0.75..1.02).contains(&share), "{share} of the client's link");
+
+    let files = lab.folder.path().join("labs/ltserve");
+    let plan = linerate().arg("plan").arg(files.join("site.yaml")).output()?;
+    assert!(plan.status.success(), "{}", shown(&plan));
+    let fleet = linerate().args(["fleet", "check", "--fleet"]).arg(files.join("fleet.yaml")).output()?;
+    assert!(fleet.status.success(), "{}", shown(&fleet));
+
+    lab.printed("down", &[])?;
+    assert_eq!(traces(), before);
+    assert!(!files.exists(), "its folder is left");
+    let gone = lab.run("down", &[])?;
+    assert!(gone.status.code() == Some(2) && shown(&gone).contains("there is no lab"), "{}", shown(&gone));
+    Ok(())
+}
+
+/// What a machine's interface sent meanwhile.
+fn sent_bytes(namespace: &str) -> Result<f64, Failed> {
+    let file = "/sys/class/net/eth0/statistics/tx_bytes";
+    let output = Command::new("ip").args(["netns", "exec", namespace, "cat", file]).output()?;
+    Ok(shown(&output).trim().parse()?)
+}
+
+fn of_namespace(namespace: &str, words: &str) -> Result<String, Failed> {
+    let output = Command::new("ip").args(["netns", "exec", namespace]).args(words.split(' ')).output()?;
+    Ok(shown(&output))
+}
+
+/// Sent one after another, so that no queue is full.
+const DATAGRAMS: u64 = 400;
+
+/// Datagrams of one machine that another one's kernel takes, though nobody listens there.
+fn datagrams_that_came(from: &str, to: &str) -> Result<u64, Failed> {
+    let not_taken = || -> Result<u64, Failed> {
+        let counters = of_namespace(to, "cat /proc/net/snmp")?;
+        let row = counters.lines().filter(|line| line.starts_with("Udp:")).nth(1).ok_or("counters of UDP")?;
+        Ok(row.split(' ').nth(2).ok_or("datagrams to ports where nobody listens")?.parse()?)
+    };
+    let before = not_taken()?;
+    let space = fs::File::open(format!("/run/netns/{from}"))?;
+    let sender = std::thread::spawn(move || -> std::io::Result<()> {
+        move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))?;
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        (0..DATAGRAMS).try_for_each(|_| socket.send_to(&[7; 100], "10.231.1.2:9").map(drop))
+    });
+    sender.join().map_err(|_| "a thread panicked")??;
+    std::thread::sleep(Duration::from_millis(200));
+    Ok(not_taken()? - before)
+}
+
+/// Each fault is seen by what is not linerate, and gone when it is lifted.
+fn faults() -> Result<(), Failed> {
+    let before = traces();
+    let lab = TestLab::new("ltfault")?;
+    lab.printed("up", &["--nodes", "2", "--drives", "1", "--link", "200Mb/s"])?;
+    let (node, sh) = ("ltfault-node2", "sh");
+    // Behind the handle, which is another each time.
+    let queue = || -> Result<String, Failed> {
+        let shown = of_namespace(node, "tc qdisc show dev eth0")?;
+        Ok(shown.split_once(" root ").ok_or("a queue")?.1.to_owned())
+    };
+    let healthy = queue()?;
+    assert!(healthy.contains("rate 200Mbit"), "{healthy}");
+
+    // Both know each other's hardware address from here on: a question for it may be lost too.
+    let came = datagrams_that_came("ltfault-node1", node)?;
+    assert!(came > DATAGRAMS * 9 / 10, "{came} of {DATAGRAMS} came");
+    lab.printed("fault", &["node2 link.tx=60Mb/s", "node2 window=64KiB", "node2 mtu=1400", "node2 loss=50%"])?;
+    assert!(queue()?.contains("rate 60Mbit"), "{}", queue()?);
+    assert!(of_namespace(node, "cat /proc/sys/net/ipv4/tcp_rmem")?.contains("65536"), "buffers");
+    assert!(of_namespace(node, "cat /sys/class/net/eth0/mtu")?.contains("1400"), "an MTU");
+    let came = datagrams_that_came("ltfault-node1", node)?;
+    assert!((DATAGRAMS / 4..DATAGRAMS * 3 / 4).contains(&came), "{came} of {DATAGRAMS} came, and half is dropped");
+    lab.printed("heal", &["node2 loss", "node2 mtu"])?;
+    let status = lab.printed("status", &[])?;
+    assert!(status.contains("link.tx") && !status.contains("loss"), "{status}");
+    let came = datagrams_that_came("ltfault-node1", node)?;
+    assert!(came > DATAGRAMS * 9 / 10, "{came} of {DATAGRAMS} came, and none is dropped");
+
+    lab.printed("fault", &["node2 neighbour.tx=20Mb/s"])?;
+    let (sent, begun) = (sent_bytes(node)?, Instant::now());
+    let has_sent = || sent_bytes(node).is_ok_and(|now| now - sent > 2e6);
+    eventually_within(Duration::from_secs(60), "a neighbour to send", has_sent);
+    let rate = (sent_bytes(node)? - sent) * 8.0 / begun.elapsed().as_secs_f64();
+    assert!(rate < 25e6, "{rate} bits/s of a neighbour");
+
+    // A process of the node stands still while it is frozen.
+    lab.printed("fault", &["node2 freeze"])?;
+    let mut child = lab.command("exec").args(["node2", "--", sh, "-c", "exit 0"]).spawn()?;
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait()?.is_none(), "a frozen machine runs processes");
+    lab.printed("heal", &[])?;
+    assert!(child.wait()?.success(), "it goes on");
+    assert_eq!(queue()?, healthy);
+    assert!(of_namespace(node, "cat /sys/class/net/eth0/mtu")?.contains("1500"), "the MTU is back");
+
+    slow_drive(&lab)?;
+    let refused = lab.run("fault", &["node9 down", "node1 drive7=5MB/s"])?;
+    assert!(refused.status.code() == Some(2), "{}", shown(&refused));
+    assert!(lab.printed("status", &[])?.contains("faults none"), "nothing is planted of a list with a mistake");
+    lab.printed("fault", &["node1 freeze", "node2 pauses=1s/3s"])?;
+    lab.printed("down", &[])?;
+    assert_eq!(traces(), before);
+    Ok(())
+}
+
+/// A drive writes at the rate that it is limited to, as dd sees it.
+fn slow_drive(lab: &TestLab) -> Result<(), Failed> {
+    let mount = lab.folder.path().join("labs/ltfault/drives/drive1/file");
+    let write = format!("node1 -- dd if=/dev/zero of={} bs=1M count=20 oflag=direct", mount.display());
+    let time = || {
+        let begun = Instant::now();
+        lab.printed("exec", &write.split(' ').collect::<Vec<_>>()).map(|_| begun.elapsed().as_secs_f64())
+    };
+    lab.printed("fault", &["node1 drive1=5MB/s"])?;
+    let slow_s = time()?;
+    lab.printed("heal", &["node1"])?;
+    // 20 MiB at 5 MB/s take 4.2 s: no machine is faster than that limit.
+    assert!(slow_s > 3.5, "{slow_s} s");
+    Ok(())
+}
+
+/// `lab up` and `lab down` are killed after random times, and `lab down` removes what is left.
+fn killed() -> Result<(), Failed> {
+    let kills = std::env::var("LINERATE_LAB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let minio = std::env::var("MINIO")?;
+    let seed = std::env::var("LINERATE_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(std::process::id());
+    println!("seed {seed}");
+    let before = traces();
+    for nth in 0..kills {
+        let lab = TestLab::new("ltkill")?;
+        // Up to 4 s: the whole of it takes about as long.
+        let ms = u64::from(seed.wrapping_mul(2_654_435_761).wrapping_add(nth.wrapping_mul(40_503 * 977)) % 4_000);
+        let mut up = lab.command("up");
+        up.args(["--nodes", "3", "--drives", "2", "--link", "200Mb/s", "--engine", "minio", "--binary", &minio]);
+        let mut child = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        std::thread::sleep(Duration::from_millis(ms));
+        child.kill()?;
+        child.wait()?;
+        // A down that is killed too leaves what the next one removes.
+        let mut down = lab.command("down").stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        std::thread::sleep(Duration::from_millis(ms / 10));
+        down.kill()?;
+        down.wait()?;
+        let last = lab.run("down", &[])?;
+        let is_gone = last.status.success() || shown(&last).contains("there is no lab");
+        assert!(is_gone, "seed {seed}, after {ms} ms: {}", shown(&last));
+        assert_eq!(traces(), before, "seed {seed}, after {ms} ms");
+    }
+    Ok(())
+}
