@@ -208,15 +208,25 @@ fn append(path: &Path, row: &str) -> Result<(), Box<dyn Error>> {
     Ok(file.write_all(row.as_bytes())?)
 }
 
+/// How tests end, in the words of their runner.
+const OUTCOMES: [&str; 3] = ["ok", "FAILED", "ignored"];
+
 /// The tests that a log tells of, in order, each with how it went.
 fn tests_of(log: &str) -> String {
-    let mut tests: Vec<(&str, &str)> =
-        log.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... ")).collect();
+    let lines: Vec<&str> = log.lines().collect();
+    let named = lines.iter().enumerate().filter_map(|(at, line)| {
+        let (name, printed) = line.strip_prefix("test ")?.split_once(" ... ")?;
+        // A test may print behind its own name and below: its outcome is then a line of its own.
+        let below = lines[at + 1..].iter().take_while(|line| !line.starts_with("test ")).copied();
+        let words = [printed].into_iter().chain(below).map(str::trim);
+        let outcome = words.filter_map(|words| OUTCOMES.into_iter().find(|outcome| words == *outcome)).last();
+        Some((name.trim_end(), outcome.unwrap_or("unknown")))
+    });
+    let mut tests: Vec<(&str, &str)> = named.collect();
     tests.sort_unstable();
     tests.dedup();
     tests.iter().fold(String::new(), |mut text, (name, outcome)| {
-        // A test may print behind its own name.
-        let _ = writeln!(text, "{}\t{name}", outcome.split(' ').next().unwrap_or_default());
+        let _ = writeln!(text, "{outcome}\t{name}");
         text
     })
 }
@@ -279,5 +289,9 @@ mod tests {
         let log =
             "running 2 tests\ntest b ... ok\ntest a (needs x) ... FAILED\ntest b ... ok\ntest result: ok. 1 passed\n";
         assert_eq!(tests_of(log), "FAILED\ta (needs x)\nok\tb\n");
+        // With what tests print, and one that was ended before it did.
+        let log =
+            "test b   ... seed 7\n  ok then\nok\ntest c ... on its way\ntest d ... ok\ntest result: ok. 1 passed\n";
+        assert_eq!(tests_of(log), "ok\tb\nunknown\tc\nok\td\n");
     }
 }
