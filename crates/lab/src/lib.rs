@@ -15,6 +15,7 @@ pub mod folder;
 pub mod names;
 pub mod namespaces;
 pub mod network;
+pub mod planting;
 pub mod programs;
 pub mod scale;
 pub mod spec;

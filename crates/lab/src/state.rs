@@ -9,6 +9,7 @@ use crate::cgroups::Cgroups;
 use crate::drives::DriveFiles;
 use crate::error::LabError;
 use crate::faults::{Fault, FaultKind};
+use crate::folder::LabRecord;
 use crate::names::{LabName, Machine};
 use crate::namespaces;
 use crate::network;
@@ -132,7 +133,13 @@ pub struct LabParts<'a> {
     pub linerate: &'a Path,
 }
 
-impl LabParts<'_> {
+impl<'a> LabParts<'a> {
+    /// The machines of a lab as its record has them.
+    #[must_use]
+    pub fn new(record: &'a LabRecord, cgroups: &'a Cgroups, linerate: &'a Path) -> LabParts<'a> {
+        LabParts { lab: &record.name, spec: &record.spec, cgroups, drives: &record.drives, linerate }
+    }
+
     /// Sets a machine, from whatever it was before.
     ///
     /// # Errors

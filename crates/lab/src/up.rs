@@ -12,7 +12,6 @@ use crate::description;
 use crate::down;
 use crate::engine::{EngineSpec, LabKeys};
 use crate::error::LabError;
-use crate::faults::Fault;
 use crate::folder::{LAB_SCHEMA, LabFolder, LabRecord, ScaledSite};
 use crate::names::{LabName, Machine, machines};
 use crate::namespaces;
@@ -74,11 +73,7 @@ pub fn up(request: &UpRequest, interrupted: &AtomicBool, progress: &dyn Fn(&str)
     let folder = LabFolder::make(&request.state, &request.name)?;
     let making = Making { request, cgroups: &cgroups, folder: &folder, interrupted, progress };
     match making.make() {
-        Ok(record) => {
-            let site = folder.write_text("site.yaml", &description::site(&record))?;
-            let fleet = folder.write_text("fleet.yaml", &description::fleet(&record))?;
-            Ok(MadeLab { folder, record, site, fleet })
-        }
+        Ok((record, site, fleet)) => Ok(MadeLab { folder, record, site, fleet }),
         Err(why) => {
             progress("removing what was made");
             match down::remove(folder) {
@@ -114,7 +109,8 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn make(&self) -> Result<LabRecord, LabError> {
+    /// The record, and where its site and fleet files are.
+    fn make(&self) -> Result<(LabRecord, PathBuf, PathBuf), LabError> {
         let UpRequest { name, spec, engine, scaled, .. } = self.request;
         let record = LabRecord {
             schema: LAB_SCHEMA,
@@ -126,9 +122,11 @@ impl Making<'_> {
         };
         self.folder.write_record(&record)?;
         self.folder.make_folders()?;
+        let site = self.folder.write_text("site.yaml", &description::site(&record))?;
+        let fleet = self.folder.write_text("fleet.yaml", &description::fleet(&record))?;
         self.make_network(spec)?;
         self.make_drives(&record)?;
-        let parts = lab_parts(&record, self.cgroups, &self.request.linerate);
+        let parts = LabParts::new(&record, self.cgroups, &self.request.linerate);
         for machine in machines(spec) {
             self.says(&format!("{machine}: limits of links, processors and drives"))?;
             self.cgroups.make(name, machine)?;
@@ -138,7 +136,7 @@ impl Making<'_> {
         if let Some(engine) = engine {
             self.start_engine(engine, &record)?;
         }
-        Ok(record)
+        Ok((record, site, fleet))
     }
 
     /// Says what comes next, where nobody has interrupted it.
@@ -232,11 +230,6 @@ fn congestion_control() -> &'static str {
     CONGESTION_CONTROLS.iter().find(is_here).copied().unwrap_or("reno")
 }
 
-/// What the machines of a lab are set with.
-pub(crate) fn lab_parts<'a>(record: &'a LabRecord, cgroups: &'a Cgroups, linerate: &'a Path) -> LabParts<'a> {
-    LabParts { lab: &record.name, spec: &record.spec, cgroups, drives: &record.drives, linerate }
-}
-
 /// The words of a command that runs on a machine, as the machine's processes do.
 #[must_use]
 pub fn entering(folder: &LabFolder, cgroups: &Cgroups, machine: Machine, words: &[String]) -> Vec<String> {
@@ -251,33 +244,4 @@ pub fn entering(folder: &LabFolder, cgroups: &Cgroups, machine: Machine, words: 
     }
     all.extend_from_slice(words);
     all
-}
-
-/// Plants a fault, or lifts faults: `keep` says which of those that are planted stay.
-///
-/// # Errors
-/// [`LabError`]; the record of faults is then as it is to be, and the machine may not be.
-pub fn change_faults(
-    folder: &LabFolder,
-    record: &LabRecord,
-    linerate: &Path,
-    keep: impl Fn(&Fault) -> bool,
-    planted: &[Fault],
-) -> Result<Vec<Fault>, LabError> {
-    let mistakes: Vec<String> = planted.iter().filter_map(|fault| fault.mistake(&record.spec)).collect();
-    if !mistakes.is_empty() {
-        return Err(LabError::Fault(mistakes.join("\n")));
-    }
-    let before = folder.faults()?;
-    let is_replaced = |fault: &Fault| planted.iter().any(|new| new.subject() == fault.subject());
-    let mut faults: Vec<Fault> = before.iter().filter(|fault| keep(fault) && !is_replaced(fault)).cloned().collect();
-    faults.extend_from_slice(planted);
-    folder.write_faults(&faults)?;
-    let cgroups = Cgroups::find()?;
-    let parts = lab_parts(record, &cgroups, linerate);
-    let is_changed = |machine: &Machine| before.iter().chain(planted).any(|fault| fault.machine == *machine);
-    for machine in machines(&record.spec).filter(is_changed) {
-        parts.set(machine, &state(&record.spec, machine, &faults))?;
-    }
-    Ok(faults)
 }

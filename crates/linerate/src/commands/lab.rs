@@ -3,8 +3,9 @@
 pub(crate) mod flags;
 mod traffic;
 
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use linerate_host::path_trust;
@@ -15,11 +16,12 @@ use linerate_lab::error::LabError;
 use linerate_lab::faults::Fault;
 use linerate_lab::folder::{LabFolder, LabRecord, ScaledSite};
 use linerate_lab::names::machines;
+use linerate_lab::planting::change_faults;
 use linerate_lab::programs::check_root;
 use linerate_lab::scale::{ScaleRequest, scaled};
 use linerate_lab::spec::{DriveLimits, DriveSpec, LabSpec, UniformSpec};
 use linerate_lab::status::{self, LabStatus};
-use linerate_lab::up::{MadeLab, UpRequest, change_faults, entering, up};
+use linerate_lab::up::{MadeLab, UpRequest, entering, up};
 use linerate_record::units::{Bytes, count, duration_ns};
 
 use crate::files::site_file::read_site;
@@ -72,20 +74,24 @@ fn failure(error: LabError) -> Failure {
 fn request(flags: &UpFlags) -> Result<UpRequest, Failure> {
     let (spec, scaled) = spec(flags)?;
     spec.check().map_err(failure)?;
-    let engine = flags.engine.zip(flags.binary.as_ref()).map(|(engine, binary)| {
-        let binary = std::path::absolute(binary).unwrap_or_else(|_| binary.clone());
-        EngineSpec { product: engine.product(), binary, parity: flags.parity }
-    });
-    if let Some(engine) = engine.as_ref().filter(|engine| !engine.binary.is_file()) {
-        return Err(Failure::usage(format!(
-            "{} is no program: name the engine's with --binary",
-            engine.binary.display()
-        )));
-    }
-    let state = std::path::absolute(&flags.lab.state).map_err(Failure::usage)?;
     let program_path = std::env::var_os("PATH").unwrap_or_default();
+    let engine = flags.engine.zip(flags.binary.as_ref()).map(|(engine, binary)| {
+        let binary = program(binary, &program_path)?;
+        Ok::<_, Failure>(EngineSpec { product: engine.product(), binary, parity: flags.parity })
+    });
+    let engine = engine.transpose()?;
+    let state = std::path::absolute(&flags.lab.state).map_err(Failure::usage)?;
     let name = flags.lab.name.clone();
     Ok(UpRequest { state, name, spec, engine, scaled, linerate: this_program()?, program_path })
+}
+
+/// The file of a program: a name without a folder is looked for as a shell does.
+fn program(binary: &Path, program_path: &OsStr) -> Result<PathBuf, Failure> {
+    let is_name = binary.components().count() == 1 && !binary.exists();
+    let found = std::env::split_paths(program_path).filter(|_| is_name).map(|folder| folder.join(binary));
+    let found = found.chain([binary.to_owned()]).find(|path| path.is_file());
+    let none = || Failure::usage(format!("{} is no program: name the engine's with --binary", binary.display()));
+    std::path::absolute(found.ok_or_else(none)?).map_err(Failure::usage)
 }
 
 fn this_program() -> Result<PathBuf, Failure> {
@@ -136,7 +142,7 @@ fn make(flags: &UpFlags) -> Result<ExitCode, Failure> {
 }
 
 /// What decides what is removed as root is in folders in which nobody else can put something.
-fn check_state(state: &std::path::Path) -> Result<(), Failure> {
+fn check_state(state: &Path) -> Result<(), Failure> {
     let existing = state.ancestors().find(|path| path.exists());
     let failed = |source| Failure::File { what: "look at", path: state.to_owned(), source };
     match existing.map_or(Ok(None), path_trust::weak).map_err(failed)? {
