@@ -95,8 +95,8 @@ impl Cgroups {
     /// Processes in the groups of a lab.
     #[must_use]
     pub fn processes(&self, lab: &LabName) -> BTreeSet<u32> {
-        let machines = self.folders_of_lab(lab).into_iter().flat_map(|folder| subfolders(&folder));
-        let texts = machines.filter_map(|folder| fs::read_to_string(folder.join("cgroup.procs")).ok());
+        let groups = self.folders_of_lab(lab).into_iter().flat_map(|folder| subfolders(&folder));
+        let texts = groups.filter_map(|folder| fs::read_to_string(folder.join("cgroup.procs")).ok());
         texts.flat_map(|text| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>()).collect()
     }
 
@@ -196,10 +196,11 @@ pub struct Freezer {
     pub thawed: &'static str,
 }
 
-/// Groups below one.
+/// All groups below one, also those that processes of the lab made; each behind those below it.
 fn subfolders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    let groups = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    groups.flat_map(|group| subfolders(&group).into_iter().chain([group]).collect::<Vec<_>>()).collect()
 }
 
 /// Of version 2: groups below a folder have the controllers that it hands on. Those of the root are of the machine.

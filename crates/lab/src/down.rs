@@ -1,15 +1,16 @@
 //! Removes a lab: processes, drives, namespaces, control groups, and its folder at last. Each step removes what is
 //! there, so that it may be done from any state and again.
 
-use std::fs;
 use std::path::Path;
 
 use crate::cgroups::Cgroups;
 use crate::error::LabError;
 use crate::folder::{LabFolder, LabRecord};
-use crate::names::{LabName, machines};
+use crate::mounts;
+use crate::names::{LabName, Machine, machines};
 use crate::namespaces;
 use crate::programs::check_root;
+use crate::spec::DriveLimits;
 
 /// Removes a lab whole.
 ///
@@ -30,30 +31,52 @@ pub(crate) fn remove(folder: LabFolder) -> Result<(), LabError> {
     folder.remove()
 }
 
+/// How the namespace of a lab's switches is marked.
+pub(crate) fn mark(id: &str) -> String {
+    format!("linerate-lab-{id}")
+}
+
+/// Removes all parts. One that stays keeps no other.
 fn remove_parts(record: &LabRecord) -> Result<(), LabError> {
     let (lab, names) = (&record.name, record.name.namespaces(&record.spec));
-    let cgroups = Cgroups::find()?;
-    namespaces::kill_all(|| {
-        // What is frozen dies when it goes on, and what froze it may do so again until it is dead.
-        for machine in machines(&record.spec) {
-            let _ = cgroups.freeze(lab, machine, false);
-        }
-        namespaces::processes(&names).into_iter().chain(cgroups.processes(lab)).collect()
-    })?;
-    for drive in record.drives.iter().flatten() {
-        drive.remove()?;
+    let switch = lab.switch_namespace();
+    if let Some(other) = namespaces::owner_mark(&switch)?.filter(|other| *other != mark(&record.id)) {
+        return Err(LabError::Taken { what: format!("the network namespace {switch} of another lab ({other})") });
     }
-    names.iter().try_for_each(|name| namespaces::delete(name))?;
-    cgroups.remove(lab)
+    let cgroups = Cgroups::find()?;
+    let mut outcome = namespaces::kill_all(|| {
+        lift_limits(record, &cgroups);
+        namespaces::processes(&names).into_iter().chain(cgroups.processes(lab)).collect()
+    });
+    for drive in record.drives.iter().flatten() {
+        outcome = outcome.and(drive.remove());
+    }
+    for name in &names {
+        outcome = outcome.and(namespaces::delete(name));
+    }
+    if record.makes_names_folder {
+        outcome = outcome.and(namespaces::remove_names_folder());
+    }
+    outcome.and(cgroups.remove(lab))
+}
+
+/// What is frozen, or waits for a drive that is held back, does not die; and what froze it may do so again until it is
+/// dead.
+fn lift_limits(record: &LabRecord, cgroups: &Cgroups) {
+    for machine in machines(&record.spec) {
+        let _ = cgroups.freeze(&record.name, machine, false);
+        let _ = cgroups.limit_cores(&record.name, machine, None);
+        let drives = record.drives.get(machine.index()).filter(|_| matches!(machine, Machine::Node(_)));
+        for device in drives.into_iter().flatten().filter_map(|drive| drive.device().ok()) {
+            let _ = cgroups.limit_drive(&record.name, machine, &device, &DriveLimits::default());
+        }
+    }
 }
 
 /// What is deleted with the folder is in the folder: nothing of another file system.
 fn check_nothing_mounted(folder: &Path) -> Result<(), LabError> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(LabError::file("read", "/proc/self/mountinfo"))?;
-    let below =
-        mounts.lines().filter_map(|line| line.split(' ').nth(4)).find(|point| Path::new(point).starts_with(folder));
-    match below {
-        Some(point) => Err(LabError::Taken { what: format!("something mounted at {point}") }),
+    match mounts::mount_points()?.into_iter().find(|point| point.starts_with(folder)) {
+        Some(point) => Err(LabError::Taken { what: format!("something mounted at {}", point.display()) }),
         None => Ok(()),
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::mounts;
 use crate::programs;
 
 /// Where the kernel has block devices.
@@ -56,7 +57,7 @@ impl DriveFiles {
     /// # Errors
     /// [`LabError`] where it is in use.
     pub fn remove(&self) -> Result<(), LabError> {
-        if is_mounted(&self.mount_point) {
+        if mounts::is_mounted(&self.mount_point)? {
             unmount(text(&self.mount_point)?)?;
         }
         for device in devices(&self.image) {
@@ -83,20 +84,6 @@ fn devices(image: &Path) -> Vec<String> {
         fs::read_to_string(file).is_ok_and(|backing| Path::new(backing.trim_end_matches('\n')) == image)
     };
     entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_of).collect()
-}
-
-/// Whether something is mounted there.
-fn is_mounted(mount_point: &Path) -> bool {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped);
-    points.into_iter().any(|point| Path::new(&point) == mount_point)
-}
-
-/// A path of `mountinfo`, in which blanks and backslashes are octal: `proc_pid_mountinfo(5)`.
-fn unescaped(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(text.to_owned(), |text, (escape, letter)| text.replace(escape, letter))
 }
 
 /// Processes that were killed may take a moment to let go of it.
@@ -129,11 +116,5 @@ mod tests {
         fs::write(&drive.image, "something").unwrap();
         assert!(matches!(drive.make(), Err(LabError::File { .. })));
         assert_eq!(fs::read_to_string(&drive.image).unwrap(), "something");
-    }
-
-    #[test]
-    fn paths_with_blanks_are_found_among_mounts() {
-        assert_eq!(unescaped(r"/var/a\040b\134c"), r"/var/a b\c");
-        assert!(is_mounted(Path::new("/proc")) && !is_mounted(Path::new("/linerate-nothing")));
     }
 }

@@ -1,6 +1,6 @@
 //! S3 engines that a lab runs: how each is started over a lab's nodes, and how it says that it serves.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -49,13 +49,18 @@ impl LabKeys {
     /// # Errors
     /// [`LabError::Unsupported`] where it cannot draw.
     pub fn draw() -> Result<LabKeys, LabError> {
-        let mut bytes = [0_u8; 20];
-        let unsupported =
-            |error: rustix::io::Errno| LabError::Unsupported { what: "keys".to_owned(), why: error.to_string() };
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(unsupported)?;
-        let secret_key = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let secret_key = draw_hex::<20>()?;
         Ok(LabKeys { access_key: "linerate-lab".to_owned(), secret_key })
     }
+}
+
+/// Random bytes of the kernel, in hexadecimal digits.
+pub(crate) fn draw_hex<const BYTES: usize>() -> Result<String, LabError> {
+    let mut bytes = [0_u8; BYTES];
+    let unsupported =
+        |error: rustix::io::Errno| LabError::Unsupported { what: "keys".to_owned(), why: error.to_string() };
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(unsupported)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl EngineSpec {
@@ -97,6 +102,9 @@ impl EngineSpec {
             nodes.iter().find_map(|node| match status_line(node.address(Plane::Public), path) {
                 Ok(line) if line.contains(" 200") => None,
                 Ok(line) => Some(format!("{node} answers {line:?}")),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    Some(format!("{node} has not answered for {} s", ANSWER_MAX.as_secs()))
+                }
                 Err(error) => Some(format!("{node}: {error}")),
             })
         })

@@ -1,5 +1,6 @@
 //! The folder of a lab: what it is made of, which is written before anything is made, its faults, drives and logs.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -35,11 +36,15 @@ pub struct LabRecord {
     /// [`LAB_SCHEMA`].
     pub schema: u32,
     pub name: LabName,
+    /// Drawn for each lab: its namespace of switches is marked with it.
+    pub id: String,
     pub spec: LabSpec,
     /// Absent if nothing serves in it.
     pub engine: Option<EngineSpec>,
     /// The drives of each node.
     pub drives: Vec<Vec<DriveFiles>>,
+    /// Whether the first namespace with a name on this machine is of this lab: the folder of names is its own then.
+    pub makes_names_folder: bool,
     /// By how much the rates of a site were divided, and what of it a lab has not; absent without a site.
     pub scaled: Option<ScaledSite>,
 }
@@ -52,6 +57,15 @@ pub struct ScaledSite {
     pub divisor: f64,
     /// What the lab has not, a sentence each.
     pub differs: Vec<String>,
+}
+
+/// Faults of a lab.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlantedFaults {
+    /// The latest last.
+    pub faults: Vec<Fault>,
+    /// Machines that are not set by them yet: a kill may have come between.
+    pub unset: BTreeSet<Machine>,
 }
 
 /// The folder of a lab, which one process at a time works on.
@@ -69,6 +83,7 @@ impl LabFolder {
     /// [`LabError::Taken`] where there is one; [`LabError::Untrusted`], [`LabError::File`].
     pub fn make(state: &Path, name: &LabName) -> Result<LabFolder, LabError> {
         private_folder(true).create(state).map_err(LabError::file("make", state))?;
+        let state = &resolved(state)?;
         check_trusted(state)?;
         let path = state.join(name.to_string());
         match private_folder(false).create(&path) {
@@ -85,12 +100,16 @@ impl LabFolder {
     /// # Errors
     /// [`LabError::NoLab`], [`LabError::Busy`], [`LabError::Untrusted`], [`LabError::File`].
     pub fn open(state: &Path, name: &LabName) -> Result<LabFolder, LabError> {
+        if !state.exists() {
+            return Err(LabError::NoLab { name: name.to_string() });
+        }
+        let state = &resolved(state)?;
         let path = state.join(name.to_string());
         match path.symlink_metadata() {
             Ok(metadata) if metadata.is_dir() => {}
             _ => return Err(LabError::NoLab { name: name.to_string() }),
         }
-        [state, &path].into_iter().try_for_each(check_trusted)?;
+        [state, &path].into_iter().try_for_each(|path| check_trusted(path))?;
         LabFolder::lock(path, name)
     }
 
@@ -99,10 +118,14 @@ impl LabFolder {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let lock = options.open(&file).map_err(LabError::file("open", &file))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(LabFolder { path, name: name.clone(), _lock: lock }),
-            Err(_) => Err(LabError::Busy { name: name.to_string() }),
+        let busy = || LabError::Busy { name: name.to_string() };
+        lock.try_lock().map_err(|_| busy())?;
+        // Another process may have removed the lab, and a third made it anew, since the file was opened.
+        let inode = |metadata: io::Result<fs::Metadata>| metadata.map(|metadata| (metadata.dev(), metadata.ino())).ok();
+        if inode(lock.metadata()) != inode(fs::metadata(&file)) {
+            return Err(busy());
         }
+        Ok(LabFolder { path, name: name.clone(), _lock: lock })
     }
 
     #[must_use]
@@ -153,8 +176,9 @@ impl LabFolder {
 
     /// # Errors
     /// [`LabError::File`].
-    pub fn make_folders(&self) -> Result<(), LabError> {
-        for folder in ["images", "nodes", "drives", "logs"].map(|name| self.path.join(name)) {
+    pub fn make_folders(&self, spec: &LabSpec) -> Result<(), LabError> {
+        let nodes = (1..=spec.nodes.len() as u32).map(|number| self.drives_of(Machine::Node(number)));
+        for folder in ["images", "drives", "logs"].map(|name| self.path.join(name)).into_iter().chain(nodes) {
             private_folder(true).create(&folder).map_err(LabError::file("make", &folder))?;
         }
         Ok(())
@@ -179,18 +203,16 @@ impl LabFolder {
         self.write(RECORD, record)
     }
 
-    /// Faults that are planted, the latest last.
-    ///
     /// # Errors
     /// [`LabError::File`], [`LabError::Damaged`].
-    pub fn faults(&self) -> Result<Vec<Fault>, LabError> {
+    pub fn faults(&self) -> Result<PlantedFaults, LabError> {
         Ok(self.read(FAULTS)?.unwrap_or_default())
     }
 
     /// # Errors
     /// [`LabError::File`].
-    pub fn write_faults(&self, faults: &[Fault]) -> Result<(), LabError> {
-        self.write(FAULTS, &faults)
+    pub fn write_faults(&self, faults: &PlantedFaults) -> Result<(), LabError> {
+        self.write(FAULTS, faults)
     }
 
     /// # Errors
@@ -242,6 +264,11 @@ impl LabFolder {
     }
 }
 
+/// Mounts and devices are listed by paths without links.
+fn resolved(state: &Path) -> Result<PathBuf, LabError> {
+    state.canonicalize().map_err(LabError::file("find", state))
+}
+
 fn private_folder(is_recursive: bool) -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.recursive(is_recursive).mode(0o700);
@@ -278,7 +305,16 @@ mod tests {
     fn record(folder: &LabFolder) -> LabRecord {
         let spec = uniform(2, 2);
         let drives = folder.drive_files(&spec);
-        LabRecord { schema: LAB_SCHEMA, name: lab(), spec, engine: None, drives, scaled: None }
+        LabRecord {
+            schema: LAB_SCHEMA,
+            name: lab(),
+            id: "0123".to_owned(),
+            spec,
+            engine: None,
+            drives,
+            makes_names_folder: false,
+            scaled: None,
+        }
     }
 
     #[test]

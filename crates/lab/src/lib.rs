@@ -12,6 +12,7 @@ pub mod engine;
 pub mod error;
 pub mod faults;
 pub mod folder;
+pub mod mounts;
 pub mod names;
 pub mod namespaces;
 pub mod network;

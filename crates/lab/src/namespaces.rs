@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::LabError;
+use crate::mounts;
 use crate::programs;
 
 /// Where `ip netns` keeps names.
@@ -23,6 +24,27 @@ pub fn path(name: &str) -> PathBuf {
     Path::new(NAMES).join(name)
 }
 
+/// Whether `ip netns` has made the folder of names, which it mounts on itself.
+#[must_use]
+pub fn has_names_folder() -> bool {
+    Path::new(NAMES).exists()
+}
+
+/// Removes the folder of names, where no namespace has one any more.
+///
+/// # Errors
+/// [`LabError::Program`], [`LabError::File`].
+pub fn remove_names_folder() -> Result<(), LabError> {
+    let is_used = fs::read_dir(NAMES).is_ok_and(|mut entries| entries.next().is_some());
+    if is_used || !has_names_folder() {
+        return Ok(());
+    }
+    if mounts::is_mounted(Path::new(NAMES))? {
+        programs::run("umount", &[NAMES])?;
+    }
+    fs::remove_dir(NAMES).map_err(LabError::file("remove", NAMES))
+}
+
 /// Device and inode of a file: which namespace it is.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
@@ -32,6 +54,18 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// What says whose a namespace is: the alias of its loopback interface.
+///
+/// # Errors
+/// [`LabError::Program`].
+pub fn owner_mark(name: &str) -> Result<Option<String>, LabError> {
+    if !path(name).exists() {
+        return Ok(None);
+    }
+    let shown = programs::run("ip", &["-n", name, "link", "show", "dev", "lo"])?;
+    Ok(shown.lines().find_map(|line| line.trim().strip_prefix("alias ")).map(str::to_owned))
 }
 
 /// Processes in these network namespaces.

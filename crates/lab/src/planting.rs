@@ -5,14 +5,13 @@ use std::path::Path;
 use crate::cgroups::Cgroups;
 use crate::error::LabError;
 use crate::faults::Fault;
-use crate::folder::{LabFolder, LabRecord};
-use crate::names::{Machine, machines};
+use crate::folder::{LabFolder, LabRecord, PlantedFaults};
 use crate::state::{LabParts, state};
 
 /// Plants a fault, or lifts faults: `keep` says which of those that are planted stay.
 ///
 /// # Errors
-/// [`LabError`]; the record of faults is then as it is to be, and the machine may not be.
+/// [`LabError`]: the faults are then those of before.
 pub fn change_faults(
     folder: &LabFolder,
     record: &LabRecord,
@@ -26,14 +25,36 @@ pub fn change_faults(
     }
     let before = folder.faults()?;
     let is_replaced = |fault: &Fault| planted.iter().any(|new| new.subject() == fault.subject());
-    let mut faults: Vec<Fault> = before.iter().filter(|fault| keep(fault) && !is_replaced(fault)).cloned().collect();
-    faults.extend_from_slice(planted);
-    folder.write_faults(&faults)?;
+    let kept = before.faults.iter().filter(|fault| keep(fault) && !is_replaced(fault)).cloned();
+    let faults: Vec<Fault> = kept.chain(planted.iter().cloned()).collect();
+    let changed = before.faults.iter().chain(planted).map(|fault| fault.machine);
+    let unset = changed.chain(before.unset.iter().copied()).collect();
+    match set_machines(folder, record, linerate, PlantedFaults { faults, unset }) {
+        Ok(faults) => Ok(faults),
+        Err(why) => {
+            // What was broken before still is, and nothing else.
+            let _ = set_machines(folder, record, linerate, before);
+            Err(why)
+        }
+    }
+}
+
+/// Writes the list, sets the machines that are not set, and writes that they are.
+fn set_machines(
+    folder: &LabFolder,
+    record: &LabRecord,
+    linerate: &Path,
+    mut planted: PlantedFaults,
+) -> Result<Vec<Fault>, LabError> {
+    let known = folder.faults()?.unset;
+    planted.unset.extend(known);
+    folder.write_faults(&planted)?;
     let cgroups = Cgroups::find()?;
     let parts = LabParts::new(record, &cgroups, linerate);
-    let is_changed = |machine: &Machine| before.iter().chain(planted).any(|fault| fault.machine == *machine);
-    for machine in machines(&record.spec).filter(is_changed) {
-        parts.set(machine, &state(&record.spec, machine, &faults))?;
+    for machine in &planted.unset {
+        parts.set(*machine, &state(&record.spec, *machine, &planted.faults))?;
     }
-    Ok(faults)
+    planted.unset.clear();
+    folder.write_faults(&planted)?;
+    Ok(planted.faults)
 }

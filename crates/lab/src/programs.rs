@@ -17,8 +17,13 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 const WORDS_MAX: usize = 400;
 
 /// Programs that every lab needs, and the packages that have them.
-const NEEDED: [(&str, &str); 4] =
-    [("ip", "iproute2"), ("tc", "iproute2"), ("setsid", "util-linux"), ("setpriv", "util-linux")];
+const NEEDED: [(&str, &str); 5] = [
+    ("ip", "iproute2"),
+    ("tc", "iproute2"),
+    ("setsid", "util-linux"),
+    ("setpriv", "util-linux"),
+    ("nsenter", "util-linux"),
+];
 
 /// A program ends with who started it: what one made after its lab was removed would be left.
 const WITH_PARENT: [&str; 3] = ["--pdeathsig", "KILL", "--"];

@@ -204,11 +204,12 @@ fn background(namespace: &str, name: &str) -> BTreeSet<u32> {
     namespaces::processes(&[namespace.to_owned()]).into_iter().filter(has_name).collect()
 }
 
-/// Starts a program that goes on by itself in a namespace, outside of the machine's control groups.
+/// Starts a program that goes on by itself in a network namespace, outside of the machine's control groups. It sees the
+/// machine's own `/sys`, which `ip netns exec` would hide.
 fn start(namespace: &str, words: &[&str]) -> Result<(), LabError> {
     let failed = |why: String| LabError::Program { program: words.join(" "), why };
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", namespace, "setsid", "--fork"]).args(words);
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net={}", namespaces::path(namespace).display())).args(["setsid", "--fork"]).args(words);
     programs::detached(&mut command);
     let status = command.status().map_err(|error| failed(error.to_string()))?;
     if status.success() { Ok(()) } else { Err(failed(status.to_string())) }

@@ -73,7 +73,7 @@ pub fn status(folder: &LabFolder, record: &LabRecord) -> Result<LabStatus, LabEr
     Ok(LabStatus {
         lab: lab.clone(),
         machines,
-        faults: folder.faults()?.iter().map(ToString::to_string).collect(),
+        faults: folder.faults()?.faults.iter().map(ToString::to_string).collect(),
         not_serving,
         hosts: record.engine.as_ref().map(|_| hosts(record)),
     })

@@ -10,19 +10,22 @@ use std::time::{Duration, Instant};
 use crate::cgroups::Cgroups;
 use crate::description;
 use crate::down;
-use crate::engine::{EngineSpec, LabKeys};
+use crate::engine::{EngineSpec, LabKeys, draw_hex};
 use crate::error::LabError;
 use crate::folder::{LAB_SCHEMA, LabFolder, LabRecord, ScaledSite};
 use crate::names::{LabName, Machine, machines};
 use crate::namespaces;
 use crate::network;
-use crate::programs::{self, run_with_input};
+use crate::programs::{self, run, run_with_input};
 use crate::spec::LabSpec;
 use crate::state::{LabParts, state};
 
 /// How long an engine may take to serve: on a machine that does other things too, the first start of MinIO over 16
 /// nodes takes half a minute.
 const SERVING_MAX: Duration = Duration::from_secs(180);
+
+/// After so long an engine without processes has ended.
+const STARTING: Duration = Duration::from_secs(2);
 
 /// Congestion control of labs: what most machines have, and where the kernel lacks it what every kernel has.
 const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
@@ -71,9 +74,13 @@ pub fn up(request: &UpRequest, interrupted: &AtomicBool, progress: &dyn Fn(&str)
     let cgroups = Cgroups::find()?;
     check_free(request, &cgroups)?;
     let folder = LabFolder::make(&request.state, &request.name)?;
-    let making = Making { request, cgroups: &cgroups, folder: &folder, interrupted, progress };
-    match making.make() {
+    let is_own = AtomicBool::new(false);
+    let making = Making { request, cgroups: &cgroups, folder: &folder, interrupted, progress, is_own };
+    let (made, is_own) = (making.make(), making.is_own.load(Ordering::Relaxed));
+    match made {
         Ok((record, site, fleet)) => Ok(MadeLab { folder, record, site, fleet }),
+        // Of what another lab of this name made meanwhile nothing is this one's.
+        Err(why) if !is_own => folder.remove().and(Err(why)),
         Err(why) => {
             progress("removing what was made");
             match down::remove(folder) {
@@ -106,6 +113,8 @@ struct Making<'a> {
     folder: &'a LabFolder,
     interrupted: &'a AtomicBool,
     progress: &'a dyn Fn(&str),
+    /// Whether the name of the lab is this one's on the machine.
+    is_own: AtomicBool,
 }
 
 impl Making<'_> {
@@ -115,16 +124,18 @@ impl Making<'_> {
         let record = LabRecord {
             schema: LAB_SCHEMA,
             name: name.clone(),
+            id: draw_hex::<8>()?,
             spec: spec.clone(),
             engine: engine.clone(),
             drives: self.folder.drive_files(spec),
+            makes_names_folder: !namespaces::has_names_folder(),
             scaled: scaled.clone(),
         };
         self.folder.write_record(&record)?;
-        self.folder.make_folders()?;
+        self.folder.make_folders(spec)?;
         let site = self.folder.write_text("site.yaml", &description::site(&record))?;
         let fleet = self.folder.write_text("fleet.yaml", &description::fleet(&record))?;
-        self.make_network(spec)?;
+        self.make_network(&record)?;
         self.make_drives(&record)?;
         let parts = LabParts::new(&record, self.cgroups, &self.request.linerate);
         for machine in machines(spec) {
@@ -145,15 +156,20 @@ impl Making<'_> {
         if self.interrupted.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
     }
 
-    fn make_network(&self, spec: &LabSpec) -> Result<(), LabError> {
+    fn make_network(&self, record: &LabRecord) -> Result<(), LabError> {
         self.says("namespaces and networks")?;
-        let lab = &self.request.name;
-        let names: Vec<String> = lab.namespaces(spec).iter().map(|name| format!("netns add {name}")).collect();
+        let LabRecord { name: lab, spec, id, .. } = record;
+        let switch = lab.switch_namespace();
+        // That of the switches comes first: who makes it has the name of the lab, whoever else is at it.
+        run("ip", &["netns", "add", &switch])?;
+        self.is_own.store(true, Ordering::Relaxed);
+        run("ip", &["-n", &switch, "link", "set", "lo", "alias", &down::mark(id)])?;
+        let machines_only = lab.namespaces(spec).into_iter().filter(|name| *name != switch);
+        let names: Vec<String> = machines_only.map(|name| format!("netns add {name}")).collect();
         run_with_input("ip", &["-batch", "-"], &(names.join("\n") + "\n"))?;
         let batch = |namespace: &str, lines: Vec<String>| {
             run_with_input("ip", &["-n", namespace, "-batch", "-"], &(lines.join("\n") + "\n")).map(drop)
         };
-        let switch = lab.switch_namespace();
         batch(&switch, network::switch_lines(spec))?;
         let congestion_control = congestion_control();
         for machine in machines(spec) {
@@ -192,6 +208,8 @@ impl Making<'_> {
             let words = [&[binary.clone()][..], &arguments].concat();
             let mut command = Command::new("setsid");
             command.arg("--fork").args(entering(self.folder, self.cgroups, node, &words));
+            // Nothing of the user's own engine and certificates reaches it.
+            command.env_clear().env("PATH", &self.request.program_path).env("HOME", self.folder.path());
             command.envs(environment.iter().map(|(key, value)| (key, value)));
             command.stdin(Stdio::null()).stdout(file).stderr(errors);
             let failed = |why: String| LabError::Program { program: binary.clone(), why };
@@ -209,8 +227,11 @@ impl Making<'_> {
         loop {
             self.says("waiting until every node serves")?;
             let Some(why) = engine.first_not_serving(&client, spec)? else { return Ok(()) };
-            if begun.elapsed() > SERVING_MAX {
-                let last = last_words(&self.folder.log(Machine::Node(1)));
+            let nodes = machines(spec).filter(|machine| matches!(machine, Machine::Node(_)));
+            let has_ended = |node: &Machine| namespaces::processes(&[self.request.name.namespace(*node)]).is_empty();
+            let ended = nodes.into_iter().find(|node| begun.elapsed() > STARTING && has_ended(node));
+            if begun.elapsed() > SERVING_MAX || ended.is_some() {
+                let last = last_words(&self.folder.log(ended.unwrap_or(Machine::Node(1))));
                 return Err(LabError::NotServing { seconds: SERVING_MAX.as_secs(), why: format!("{why}; {last}") });
             }
             std::thread::sleep(Duration::from_millis(100));

@@ -4,6 +4,8 @@ pub(crate) mod flags;
 mod traffic;
 
 use std::ffi::OsStr;
+use std::fs::DirBuilder;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,8 +15,8 @@ use linerate_lab::cgroups::Cgroups;
 use linerate_lab::down::down;
 use linerate_lab::engine::EngineSpec;
 use linerate_lab::error::LabError;
-use linerate_lab::faults::Fault;
-use linerate_lab::folder::{LabFolder, LabRecord, ScaledSite};
+use linerate_lab::faults::{Fault, FaultKind};
+use linerate_lab::folder::{LabFolder, LabRecord, STATE, ScaledSite};
 use linerate_lab::names::machines;
 use linerate_lab::planting::change_faults;
 use linerate_lab::programs::check_root;
@@ -29,7 +31,7 @@ use crate::run::interrupt;
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::printing;
 use crate::terminal::progress::Progress;
-use flags::{ExecFlags, FaultFlags, HealFlags, LabFlags, LabVerb, ScaleFlag, StatusFlags, UpFlags, WhichLab};
+use flags::{ExecFlags, FaultFlags, HealFlags, LabFlags, LabVerb, NAME, ScaleFlag, StatusFlags, UpFlags, WhichLab};
 
 /// How long a lab takes, as far as its progress is shown: a second for two nodes with their engine.
 const EXPECTED_MS_PER_MACHINE: u64 = 500;
@@ -89,7 +91,8 @@ fn request(flags: &UpFlags) -> Result<UpRequest, Failure> {
 fn program(binary: &Path, program_path: &OsStr) -> Result<PathBuf, Failure> {
     let is_name = binary.components().count() == 1 && !binary.exists();
     let found = std::env::split_paths(program_path).filter(|_| is_name).map(|folder| folder.join(binary));
-    let found = found.chain([binary.to_owned()]).find(|path| path.is_file());
+    let is_program = |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0);
+    let found = found.chain([binary.to_owned()]).find(is_program);
     let none = || Failure::usage(format!("{} is no program: name the engine's with --binary", binary.display()));
     std::path::absolute(found.ok_or_else(none)?).map_err(Failure::usage)
 }
@@ -131,13 +134,18 @@ fn spec(flags: &UpFlags) -> Result<(LabSpec, Option<ScaledSite>), Failure> {
 fn make(flags: &UpFlags) -> Result<ExitCode, Failure> {
     let request = request(flags)?;
     check_state(&request.state)?;
+    // Folders above it that are not there yet are made by nobody else meanwhile.
+    let failed = |source| Failure::File { what: "make", path: request.state.clone(), source };
+    check_root().map_err(failure)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&request.state).map_err(failed)?;
+    check_state(&request.state)?;
     let machines = machines(&request.spec).count() as u64;
     let interrupted = interrupt::watch_signals("interrupted again: linerate lab down removes what is left".to_owned())?;
     let expected = std::time::Duration::from_millis(EXPECTED_MS_PER_MACHINE * machines);
     let progress = Progress::new(expected, flags.quiet);
     let made = up(&request, &interrupted.stop, &|what| progress.live(what));
     progress.end();
-    printing::print(&made_text(&made.map_err(failure)?))?;
+    printing::print(&made_text(&made.map_err(failure)?, &flags.lab))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -151,7 +159,7 @@ fn check_state(state: &Path) -> Result<(), Failure> {
     }
 }
 
-fn made_text(made: &MadeLab) -> String {
+fn made_text(made: &MadeLab, lab: &WhichLab) -> String {
     let LabRecord { name, spec, scaled, engine, .. } = &made.record;
     let drives: usize = spec.nodes.iter().map(|node| node.drives.len()).sum();
     let mut text = format!(
@@ -165,14 +173,23 @@ fn made_text(made: &MadeLab) -> String {
         text.push_str(&format!(" scale  rates of {site} divided by {}; what it has not:\n", count(*divisor)));
         text.extend(differs.iter().map(|what| format!("        - {what}\n")));
     }
+    let which = which_lab(lab);
     if engine.is_some() {
         let hosts = status::hosts(&made.record);
         text.push_str(&format!(
-            " next   linerate lab exec --name {name} client1 -- linerate bench --host '{hosts}' --yes-load\n"
+            " next   linerate lab exec{which} client1 -- linerate bench --host '{hosts}' --yes-load\n"
         ));
     }
-    text.push_str(&format!(" end    linerate lab down --name {name}\n"));
+    text.push_str(&format!(" end    linerate lab down{which}\n"));
     text
+}
+
+/// The flags that name a lab, as far as they are not the usual ones.
+fn which_lab(lab: &WhichLab) -> String {
+    let name = if lab.name.to_string() == NAME { String::new() } else { format!(" --name {}", lab.name) };
+    let is_usual = lab.state.as_os_str() == STATE;
+    let state = if is_usual { String::new() } else { format!(" --state '{}'", lab.state.display()) };
+    name + &state
 }
 
 /// A lab that is there, with its record.
@@ -184,7 +201,8 @@ fn open(lab: &WhichLab) -> Result<(LabFolder, LabRecord), Failure> {
     match folder.record().map_err(failure)? {
         Some(record) => Ok((folder, record)),
         None => {
-            let why = format!("the lab {} was not made to its end: linerate lab down --name {0} removes it", lab.name);
+            let which = which_lab(lab);
+            let why = format!("the lab {} was not made to its end: linerate lab down{which} removes it", lab.name);
             Err(Failure::Outcome { why, code: code::MACHINE })
         }
     }
@@ -230,6 +248,10 @@ fn exec(flags: &ExecFlags) -> Result<ExitCode, Failure> {
     if !machines(&record.spec).any(|other| other == machine) {
         return Err(Failure::usage(format!("there is no {machine} in the lab {}", record.name)));
     }
+    let is_freeze = |fault: &&Fault| fault.machine == machine && fault.kind == FaultKind::Freeze;
+    if let Some(fault) = folder.faults().map_err(failure)?.faults.iter().find(is_freeze) {
+        return Err(Failure::usage(format!("{machine} stands still: linerate lab heal '{fault}' lets it go on")));
+    }
     let words: Option<Vec<String>> = flags.command.iter().map(|word| word.to_str().map(str::to_owned)).collect();
     let words = words.ok_or_else(|| Failure::usage("the command is not UTF-8"))?;
     let words = entering(&folder, &Cgroups::find().map_err(failure)?, machine, &words);
@@ -251,7 +273,7 @@ fn plant(flags: &FaultFlags) -> Result<ExitCode, Failure> {
 
 fn heal(flags: &HealFlags) -> Result<ExitCode, Failure> {
     let (folder, record) = open(&flags.lab)?;
-    let planted = folder.faults().map_err(failure)?;
+    let planted = folder.faults().map_err(failure)?.faults;
     let is_meant = |fault: &Fault, text: &str| {
         let subject = text.split('=').next().unwrap_or_default();
         text == fault.machine.to_string() || subject == fault.subject()

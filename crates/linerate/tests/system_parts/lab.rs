@@ -23,9 +23,10 @@ const LAB: &[&str] = &["root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "se
 const SERVING: &[&str] = &["MinIO", "root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "setsid", "setpriv"];
 
 /// What is checked, and what it needs.
-pub(crate) const CHECKS: [NamedCheck; 3] = [
+pub(crate) const CHECKS: [NamedCheck; 4] = [
     ("lab_serves_as_its_links_say_and_nothing_of_it_is_left", SERVING, serves),
     ("lab_faults_hold_and_are_lifted", LAB, faults),
+    ("lab_in_awkward_states_is_removed_whole_and_nothing_of_others", LAB, awkward),
     ("lab_killed_at_any_moment_is_removed_whole", SERVING, killed),
 ];
 
@@ -149,6 +150,13 @@ fn serves() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Whether the kernel holds the processes of a machine.
+fn is_frozen(lab: &str, machine: &str) -> bool {
+    let v1 = fs::read_to_string(format!("/sys/fs/cgroup/freezer/linerate-{lab}/{machine}/freezer.state"));
+    let v2 = || fs::read_to_string(format!("/sys/fs/cgroup/linerate-{lab}/{machine}/cgroup.freeze"));
+    v1.or_else(|_| v2()).is_ok_and(|state| ["FROZEN", "1"].contains(&state.trim()))
+}
+
 /// What a machine's interface sent meanwhile.
 fn sent_bytes(namespace: &str) -> Result<f64, Failed> {
     let file = "/sys/class/net/eth0/statistics/tx_bytes";
@@ -188,7 +196,7 @@ fn faults() -> Result<(), Failed> {
     let before = traces();
     let lab = TestLab::new("ltfault")?;
     lab.printed("up", &["--nodes", "2", "--drives", "1", "--link", "200Mb/s"])?;
-    let (node, sh) = ("ltfault-node2", "sh");
+    let node = "ltfault-node2";
     // Behind the handle, which is another each time.
     let queue = || -> Result<String, Failed> {
         let shown = of_namespace(node, "tc qdisc show dev eth0")?;
@@ -219,13 +227,17 @@ fn faults() -> Result<(), Failed> {
     let rate = (sent_bytes(node)? - sent) * 8.0 / begun.elapsed().as_secs_f64();
     assert!(rate < 25e6, "{rate} bits/s of a neighbour");
 
-    // A process of the node stands still while it is frozen.
     lab.printed("fault", &["node2 freeze"])?;
-    let mut child = lab.command("exec").args(["node2", "--", sh, "-c", "exit 0"]).spawn()?;
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(child.try_wait()?.is_none(), "a frozen machine runs processes");
+    assert!(is_frozen("ltfault", "node2"), "it goes on");
+    let refused = lab.run("exec", &["node2", "--", "true"])?;
+    assert!(refused.status.code() == Some(2) && shown(&refused).contains("stands still"), "{}", shown(&refused));
+    // A fault that this kernel may lack leaves what was there.
+    let delayed = lab.run("fault", &["node1 delay=2ms"])?;
+    let status = lab.printed("status", &[])?;
+    assert!(delayed.status.success() == status.contains("delay"), "{}: {status}", shown(&delayed));
     lab.printed("heal", &[])?;
-    assert!(child.wait()?.success(), "it goes on");
+    assert!(!is_frozen("ltfault", "node2"), "it stands still");
+    lab.printed("exec", &["node2", "--", "true"])?;
     assert_eq!(queue()?, healthy);
     assert!(of_namespace(node, "cat /sys/class/net/eth0/mtu")?.contains("1500"), "the MTU is back");
 
@@ -233,8 +245,45 @@ fn faults() -> Result<(), Failed> {
     let refused = lab.run("fault", &["node9 down", "node1 drive7=5MB/s"])?;
     assert!(refused.status.code() == Some(2), "{}", shown(&refused));
     assert!(lab.printed("status", &[])?.contains("faults none"), "nothing is planted of a list with a mistake");
-    lab.printed("fault", &["node1 freeze", "node2 pauses=1s/3s"])?;
+    lab.printed("fault", &["node1 freeze", "node2 pauses=500ms/1s"])?;
+    for stands in [true, false, true] {
+        let is_so = || is_frozen("ltfault", "node2") == stands;
+        eventually_within(Duration::from_secs(60), "a pause to begin and to end", is_so);
+    }
     lab.printed("down", &[])?;
+    assert_eq!(traces(), before);
+    Ok(())
+}
+
+/// A lab below a link and a blank, whose drive is so slow that a process waits for it, and with groups below its own, is
+/// removed whole; what is mounted into it by others is not.
+fn awkward() -> Result<(), Failed> {
+    let before = traces();
+    let lab = TestLab::new("ltawk")?;
+    let (real, others) = (lab.folder.path().join("a real folder"), lab.folder.path().join("others"));
+    fs::create_dir(&real)?;
+    fs::create_dir(&others)?;
+    fs::write(others.join("file"), "data")?;
+    std::os::unix::fs::symlink(&real, lab.folder.path().join("labs"))?;
+    lab.printed("up", &["--nodes", "1", "--drives", "1", "--drive-write", "64KiB/s"])?;
+    let drives = lab.folder.path().join("labs/ltawk/drives");
+    let file = drives.join("drive1/file").display().to_string();
+    let write = ["node1", "--", "dd", "if=/dev/zero", &format!("of={file}"), "bs=1M", "count=64", "oflag=direct"];
+    let mut writer = lab.command("exec").args(write).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let group = ["/sys/fs/cgroup/cpu/linerate-ltawk/node1", "/sys/fs/cgroup/linerate-ltawk/node1"];
+    let group = group.into_iter().find(|group| Path::new(group).is_dir()).ok_or("a control group")?;
+    fs::create_dir(Path::new(group).join("below"))?;
+    std::thread::sleep(Duration::from_millis(500));
+
+    let mounted = Command::new("mount").arg("--bind").args([&others, &drives]).output()?;
+    assert!(mounted.status.success(), "{}", shown(&mounted));
+    let refused = lab.run("down", &[])?;
+    assert!(refused.status.code() == Some(1) && shown(&refused).contains("mounted at"), "{}", shown(&refused));
+    assert_eq!(fs::read_to_string(others.join("file"))?, "data");
+    let unmounted = Command::new("umount").arg(&drives).output()?;
+    assert!(unmounted.status.success(), "{}", shown(&unmounted));
+    lab.printed("down", &[])?;
+    writer.wait()?;
     assert_eq!(traces(), before);
     Ok(())
 }

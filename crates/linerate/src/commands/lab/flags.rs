@@ -30,6 +30,9 @@ Exit codes:
   3    the engine did not serve in time
   130  interrupted; what was made is removed";
 
+/// Name of a lab, unless it is said.
+pub(super) const NAME: &str = "lab";
+
 /// Flags that say what a site file says.
 const WITHOUT_SITE: [&str; 7] = ["drive_read", "drive_write", "link", "cores", "clients", "client_link", "mtu"];
 
@@ -63,7 +66,7 @@ pub(super) enum LabVerb {
 #[derive(Args, Clone, Debug)]
 pub(super) struct WhichLab {
     /// Name of the lab: 1 to 12 small letters, digits and -.
-    #[arg(long, value_name = "NAME", default_value = "lab")]
+    #[arg(long, value_name = "NAME", default_value = NAME)]
     pub(super) name: LabName,
     /// Folder of all labs; only its owner may write to it.
     #[arg(long, value_name = "DIR", default_value = linerate_lab::folder::STATE)]
