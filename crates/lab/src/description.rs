@@ -30,7 +30,9 @@ fn speed_bits_per_s(rate_bits_per_s: f64, plane: PlaneSpec) -> f64 {
 pub fn site(record: &LabRecord) -> String {
     let spec = &record.spec;
     let mut text = format!(
-        "# The lab {0}: what limits it has, as linerate lab made them. A shaped link carries the frames of a wire that is\n# 1.6 % faster at an MTU of 1500: the wire's speed counts the preamble, the checksum and the gap of each too.\nname: {0}\nnodes:\n",
+        "# The lab {0}: what limits it has, as linerate lab made them. A shaped link carries the frames of a wire\n\
+         # that is 1.6 % faster at an MTU of 1500: its speed counts the preamble, the checksum and the gap of each.\n\
+         name: {0}\nnodes:\n",
         record.name
     );
     for (number, kind) in kinds(spec).into_iter().enumerate() {

@@ -255,8 +255,8 @@ fn faults() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A lab below a link and a blank, whose drive is so slow that a process waits for it, and with groups below its own, is
-/// removed whole; what is mounted into it by others is not.
+/// A lab below a link and a blank, whose drive is so slow that a process waits for it, and with groups below its own,
+/// is removed whole; what is mounted into it by others is not.
 fn awkward() -> Result<(), Failed> {
     let before = traces();
     let lab = TestLab::new("ltawk")?;
