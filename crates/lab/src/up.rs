@@ -232,7 +232,8 @@ impl Making<'_> {
             let ended = nodes.into_iter().find(|node| begun.elapsed() > STARTING && has_ended(node));
             if begun.elapsed() > SERVING_MAX || ended.is_some() {
                 let last = last_words(&self.folder.log(ended.unwrap_or(Machine::Node(1))));
-                return Err(LabError::NotServing { seconds: SERVING_MAX.as_secs(), why: format!("{why}; {last}") });
+                let seconds = begun.elapsed().as_secs();
+                return Err(LabError::NotServing { seconds, why: format!("{why}; {last}") });
             }
             std::thread::sleep(Duration::from_millis(100));
         }
