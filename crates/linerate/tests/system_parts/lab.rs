@@ -2,9 +2,10 @@
 //! left.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -23,10 +24,11 @@ const LAB: &[&str] = &["root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "se
 const SERVING: &[&str] = &["MinIO", "root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "setsid", "setpriv"];
 
 /// What is checked, and what it needs.
-pub(crate) const CHECKS: [NamedCheck; 4] = [
+pub(crate) const CHECKS: [NamedCheck; 5] = [
     ("lab_serves_as_its_links_say_and_nothing_of_it_is_left", SERVING, serves),
     ("lab_faults_hold_and_are_lifted", LAB, faults),
     ("lab_in_awkward_states_is_removed_whole_and_nothing_of_others", LAB, awkward),
+    ("lab_of_one_name_in_two_folders_is_removed_by_its_own_record", LAB, others_and_ended),
     ("lab_killed_at_any_moment_is_removed_whole", SERVING, killed),
 ];
 
@@ -79,6 +81,8 @@ impl TestLab {
     fn command(&self, verb: &str) -> Command {
         let mut command = linerate();
         command.args(["lab", verb, "--name", self.name, "--state"]).arg(self.folder.path().join("labs"));
+        // What the user has set for an engine of his own: with it, none of a lab would start.
+        command.env("MINIO_STORAGE_CLASS_STANDARD", "EC:99");
         command
     }
 
@@ -284,6 +288,31 @@ fn awkward() -> Result<(), Failed> {
     assert!(unmounted.status.success(), "{}", shown(&unmounted));
     lab.printed("down", &[])?;
     writer.wait()?;
+    assert_eq!(traces(), before);
+    Ok(())
+}
+
+/// A record of a lab that is gone, in another folder, removes nothing of one that has its name now; and an engine that
+/// ends at once is given up, with its lab.
+fn others_and_ended() -> Result<(), Failed> {
+    let before = traces();
+    let lab = TestLab::new("lttwo")?;
+    let up = ["--nodes", "1", "--drives", "0"];
+    lab.printed("up", &up)?;
+    let record = fs::read_to_string(lab.folder.path().join("labs/lttwo/lab.json"))?;
+    let (start, rest) = record.split_once("\"id\": \"").ok_or("a record has a number")?;
+    let digit = if rest.starts_with('0') { '1' } else { '0' };
+    let other = format!("{start}\"id\": \"{digit}{}", &rest[1..]);
+    let gone = TestLab::new("lttwo")?;
+    let folder = gone.folder.path().join("labs/lttwo");
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    fs::write(folder.join("lab.json"), other)?;
+    let refused = gone.run("down", &[])?;
+    assert!(refused.status.code() == Some(1) && shown(&refused).contains("another lab"), "{}", shown(&refused));
+    assert!(!lab.printed("status", &[])?.contains("are gone"), "a lab of the same name lost a part");
+    lab.printed("down", &[])?;
+    let ended = lab.run("up", &[&up[..], &["--engine", "minio", "--binary", "false"]].concat())?;
+    assert!(ended.status.code() == Some(3) && shown(&ended).contains("did not serve"), "{}", shown(&ended));
     assert_eq!(traces(), before);
     Ok(())
 }

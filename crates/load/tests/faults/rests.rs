@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Length of an interval of these points.
+const INTERVAL_NS: u64 = 100_000_000;
+
 #[test]
 fn a_host_that_asks_to_be_left_alone_is() {
     let instants = Arc::new(Mutex::new(Vec::new()));
@@ -16,8 +19,10 @@ fn a_host_that_asks_to_be_left_alone_is() {
     let seen = driven(serve(Arc::new(throttle)), LONG_TIMEOUT, &plan, |s| s.failed() >= 3);
     assert_eq!((seen.requests, seen.kinds()), (0, vec!["http 503 SlowDown"]));
     assert_eq!((seen.throttled, seen.retry_after_s, seen.rested_ns), (seen.failed(), 1, 0));
-    // The only slot did little else.
-    assert!(seen.paused_ns <= seen.elapsed_ns && 2 * seen.paused_ns >= seen.elapsed_ns, "{seen:?}");
+    // The only slot did little else. A thread sees the end of an interval a moment after it: that is paused, too.
+    let (paused_ns, elapsed_ns) = (seen.paused_ns, seen.elapsed_ns);
+    let is_most = paused_ns <= elapsed_ns + INTERVAL_NS && 2 * paused_ns >= elapsed_ns;
+    assert!(is_most, "{paused_ns} ns of {elapsed_ns} ns");
     let instants = instants.lock().unwrap();
     assert!(instants.windows(2).all(|w| w[1] - w[0] >= Duration::from_millis(999)), "{instants:?}");
 }
