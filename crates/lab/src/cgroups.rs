@@ -51,12 +51,6 @@ impl Cgroups {
         }
     }
 
-    /// What people call it.
-    #[must_use]
-    pub const fn version(&self) -> &'static str {
-        if self.is_v2 { "2" } else { "1" }
-    }
-
     /// The folder of a lab in each hierarchy.
     fn folders_of_lab(&self, lab: &LabName) -> Vec<PathBuf> {
         match self.is_v2 {
@@ -163,10 +157,8 @@ impl Cgroups {
     /// # Errors
     /// [`LabError::File`].
     pub fn freeze(&self, lab: &LabName, machine: Machine, is_frozen: bool) -> Result<(), LabError> {
-        if self.is_v2 {
-            return self.write(lab, machine, "freezer", "cgroup.freeze", if is_frozen { "1" } else { "0" });
-        }
-        self.write(lab, machine, "freezer", "freezer.state", if is_frozen { "FROZEN" } else { "THAWED" })
+        let Freezer { file, frozen, thawed } = self.freezer(lab, machine);
+        fs::write(&file, if is_frozen { frozen } else { thawed }).map_err(LabError::file("write", file))
     }
 
     /// The file by which [`Cgroups::freeze`] acts, with the words for both.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::engine::{EngineSpec, LabEngine};
 use crate::folder::LabRecord;
 use crate::names::{Machine, machines};
-use crate::spec::{DriveSpec, LabSpec, NodeSpec, PlaneSpec};
+use crate::spec::{DriveSpec, LabSpec, NodeSpec, Plane, PlaneSpec};
 
 /// A token bucket counts a packet with its Ethernet header of 14 bytes. On a wire, a checksum, the preamble and the gap
 /// come with each, 38 bytes in all, and a link's speed is stated of all that.
@@ -17,7 +17,7 @@ const UNLIMITED_BYTES_PER_S: f64 = 4e9;
 /// The same of a link.
 const UNLIMITED_BITS_PER_S: f64 = 1e11;
 
-/// Drives of 4 MiB objects and larger are sequential; a limit of operations is told as it is.
+/// Drives of 4 MiB objects and larger are sequential; a limit of operations is stated as it is.
 const UNLIMITED_IOPS: f64 = 500_000.0;
 
 fn speed_bits_per_s(rate_bits_per_s: f64, plane: PlaneSpec) -> f64 {
@@ -35,8 +35,9 @@ pub fn site(record: &LabRecord) -> String {
          name: {0}\nnodes:\n",
         record.name
     );
-    for (number, kind) in kinds(spec).into_iter().enumerate() {
-        text.push_str(&node_kind(spec, kind, number));
+    let kinds = kinds(spec);
+    for (number, kind) in kinds.iter().enumerate() {
+        text.push_str(&node_kind(spec, kind, &kinds[..number]));
     }
     text.push_str("planes:\n");
     for (plane, of_plane) in spec.planes() {
@@ -69,11 +70,11 @@ fn kinds(spec: &LabSpec) -> Vec<&[NodeSpec]> {
     spec.nodes.chunk_by(|a, b| NodeSpec { rack: b.rack, ..a.clone() } == *b).collect()
 }
 
-fn node_kind(spec: &LabSpec, nodes: &[NodeSpec], number: usize) -> String {
+fn node_kind(spec: &LabSpec, nodes: &[NodeSpec], before: &[&[NodeSpec]]) -> String {
     let node = &nodes[0];
     let racks = nodes.iter().map(|node| node.rack).max().unwrap_or(1) - node.rack + 1;
-    // Kinds of one name that differ by more than their rack are told apart.
-    let alike = kinds(spec).iter().take(number).filter(|kind| kind[0].kind == node.kind).count();
+    // Kinds of one name that differ by more than their rack have a number.
+    let alike = before.iter().filter(|kind| kind[0].kind == node.kind).count();
     let name = if alike == 0 { node.kind.clone() } else { format!("{}-{}", node.kind, alike + 1) };
     let cores = node.cores.map_or(2, |cores| cores.ceil().max(1.0) as u32);
     let mut text = format!("  - name: {name}\n    count: {}\n    racks: {racks}\n", nodes.len());
@@ -86,8 +87,8 @@ fn node_kind(spec: &LabSpec, nodes: &[NodeSpec], number: usize) -> String {
     text.push_str("    nics:\n");
     for (plane, of_plane) in spec.planes() {
         let rate = match plane {
-            crate::spec::Plane::Public => node.public_bits_per_s,
-            crate::spec::Plane::Private => node.private_bits_per_s,
+            Plane::Public => node.public_bits_per_s,
+            Plane::Private => node.private_bits_per_s,
         };
         let speed = rate.map_or(UNLIMITED_BITS_PER_S, |rate| speed_bits_per_s(rate, of_plane));
         let _ = writeln!(text, "      - {{name: {}, speed: {}, lanes: 16}}", plane.interface(), bits(speed));
@@ -122,8 +123,7 @@ pub fn fleet(record: &LabRecord) -> String {
             Machine::Node(_) => "storage",
             Machine::Client(_) => "client",
         };
-        let rack = record.spec.nodes.get(machine.index()).filter(|_| matches!(machine, Machine::Node(_)));
-        let rack = rack.map_or(String::new(), |node| format!(", rack: rack{}", node.rack));
+        let rack = machine.node(&record.spec).map_or(String::new(), |node| format!(", rack: rack{}", node.rack));
         format!("  - {{name: {machine}, role: {role}, reach: 'netns://{}'{rack}}}\n", record.name.namespace(machine))
     };
     format!("nodes:\n{}", machines(&record.spec).map(row).collect::<String>())
@@ -135,8 +135,8 @@ mod tests {
 
     use super::*;
     use crate::folder::LAB_SCHEMA;
+    use crate::spec::DriveLimits;
     use crate::spec::tests::uniform;
-    use crate::spec::{DriveLimits, Plane};
 
     fn record(spec: LabSpec) -> LabRecord {
         let engine = EngineSpec { product: LabEngine::Minio, binary: "minio".into(), parity: Some(2) };

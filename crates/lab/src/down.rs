@@ -7,7 +7,7 @@ use crate::cgroups::Cgroups;
 use crate::error::LabError;
 use crate::folder::{LabFolder, LabRecord};
 use crate::mounts;
-use crate::names::{LabName, Machine, machines};
+use crate::names::{LabName, machines, nodes};
 use crate::namespaces;
 use crate::programs::check_root;
 use crate::spec::DriveLimits;
@@ -66,9 +66,10 @@ fn lift_limits(record: &LabRecord, cgroups: &Cgroups) {
     for machine in machines(&record.spec) {
         let _ = cgroups.freeze(&record.name, machine, false);
         let _ = cgroups.limit_cores(&record.name, machine, None);
-        let drives = record.drives.get(machine.index()).filter(|_| matches!(machine, Machine::Node(_)));
-        for device in drives.into_iter().flatten().filter_map(|drive| drive.device().ok()) {
-            let _ = cgroups.limit_drive(&record.name, machine, &device, &DriveLimits::default());
+    }
+    for (node, drives) in nodes(&record.spec).zip(&record.drives) {
+        for device in drives.iter().filter_map(|drive| drive.device().ok()) {
+            let _ = cgroups.limit_drive(&record.name, node, &device, &DriveLimits::default());
         }
     }
 }

@@ -10,9 +10,9 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::names::Machine;
+use crate::names::{Machine, nodes};
 use crate::namespaces;
-use crate::spec::{LabSpec, Plane};
+use crate::spec::{LabSpec, NodeSpec, Plane};
 
 /// Where each node serves.
 pub const PORT: u16 = 9000;
@@ -96,7 +96,7 @@ impl EngineSpec {
     /// # Errors
     /// [`LabError::Unsupported`] where the namespace cannot be entered.
     pub fn first_not_serving(&self, namespace: &str, spec: &LabSpec) -> Result<Option<String>, LabError> {
-        let nodes: Vec<Machine> = (1..=spec.nodes.len() as u32).map(Machine::Node).collect();
+        let nodes: Vec<Machine> = nodes(spec).collect();
         let path = self.health_path();
         in_namespace(namespace, move || {
             nodes.iter().find_map(|node| match status_line(node.address(Plane::Public), path) {
@@ -117,8 +117,7 @@ fn minio_pools(spec: &LabSpec, drives: &Path) -> Vec<String> {
     let mut pools = Vec::new();
     let mut first = 0;
     while let Some(node) = spec.nodes.get(first) {
-        let is_alike =
-            |other: &&crate::spec::NodeSpec| other.kind == node.kind && other.drives.len() == node.drives.len();
+        let is_alike = |other: &&NodeSpec| other.kind == node.kind && other.drives.len() == node.drives.len();
         let count = spec.nodes[first..].iter().take_while(is_alike).count();
         let [a, b, c, from] = Machine::Node(first as u32 + 1).address(plane).octets();
         let to = usize::from(from) + count - 1;

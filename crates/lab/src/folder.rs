@@ -13,7 +13,7 @@ use crate::drives::DriveFiles;
 use crate::engine::{EngineSpec, LabKeys};
 use crate::error::LabError;
 use crate::faults::Fault;
-use crate::names::{LabName, Machine};
+use crate::names::{LabName, Machine, nodes};
 use crate::spec::LabSpec;
 
 /// Where labs are, unless it is said.
@@ -177,7 +177,7 @@ impl LabFolder {
     /// # Errors
     /// [`LabError::File`].
     pub fn make_folders(&self, spec: &LabSpec) -> Result<(), LabError> {
-        let nodes = (1..=spec.nodes.len() as u32).map(|number| self.drives_of(Machine::Node(number)));
+        let nodes = nodes(spec).map(|node| self.drives_of(node));
         for folder in ["images", "drives", "logs"].map(|name| self.path.join(name)).into_iter().chain(nodes) {
             private_folder(true).create(&folder).map_err(LabError::file("make", &folder))?;
         }

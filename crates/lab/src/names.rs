@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::spec::{LabSpec, Plane};
+use crate::spec::{LabSpec, NodeSpec, Plane};
 
 /// With `-node64` and a way, names of namespaces and control groups stay short.
 const NAME_MAX: usize = 12;
@@ -75,6 +75,15 @@ impl Machine {
         }
     }
 
+    /// A node's part of a description; `None` of a client.
+    #[must_use]
+    pub fn node(self, spec: &LabSpec) -> Option<&NodeSpec> {
+        match self {
+            Machine::Node(_) => spec.nodes.get(self.index()),
+            Machine::Client(_) => None,
+        }
+    }
+
     /// Its address on a plane: 10.231 is public and 10.232 private, nodes are in .1 and clients in .2.
     #[must_use]
     pub fn address(self, plane: Plane) -> Ipv4Addr {
@@ -105,10 +114,13 @@ impl Machine {
     }
 }
 
+pub fn nodes(spec: &LabSpec) -> impl Iterator<Item = Machine> {
+    (1..=spec.nodes.len() as u32).map(Machine::Node)
+}
+
 /// All machines, nodes first.
 pub fn machines(spec: &LabSpec) -> impl Iterator<Item = Machine> {
-    let nodes = (1..=spec.nodes.len() as u32).map(Machine::Node);
-    nodes.chain((1..=spec.clients.len() as u32).map(Machine::Client))
+    nodes(spec).chain((1..=spec.clients.len() as u32).map(Machine::Client))
 }
 
 impl LabName {

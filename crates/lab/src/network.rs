@@ -12,8 +12,7 @@ const OVERLAY: &str = "vxlan0";
 const VXLAN_BYTES: u32 = 50;
 
 /// Where a machine's packets of a plane are addressed to.
-#[must_use]
-pub fn address_interface(plane: Plane, spec: PlaneSpec) -> &'static str {
+fn address_interface(plane: Plane, spec: PlaneSpec) -> &'static str {
     if spec.vxlan { OVERLAY } else { plane.interface() }
 }
 

@@ -1,11 +1,13 @@
 //! Faults of a lab, planted and lifted: the list first, then each machine that it changes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::cgroups::Cgroups;
 use crate::error::LabError;
 use crate::faults::Fault;
 use crate::folder::{LabFolder, LabRecord, PlantedFaults};
+use crate::names::Machine;
 use crate::state::{LabParts, state};
 
 /// Plants a fault, or lifts faults: `keep` says which of those that are planted stay.
@@ -28,26 +30,23 @@ pub fn change_faults(
     let kept = before.faults.iter().filter(|fault| keep(fault) && !is_replaced(fault)).cloned();
     let faults: Vec<Fault> = kept.chain(planted.iter().cloned()).collect();
     let changed = before.faults.iter().chain(planted).map(|fault| fault.machine);
-    let unset = changed.chain(before.unset.iter().copied()).collect();
-    match set_machines(folder, record, linerate, PlantedFaults { faults, unset }) {
-        Ok(faults) => Ok(faults),
-        Err(why) => {
-            // What was broken before still is, and nothing else.
-            let _ = set_machines(folder, record, linerate, before);
-            Err(why)
-        }
-    }
+    let unset: BTreeSet<Machine> = changed.chain(before.unset.iter().copied()).collect();
+    let set = |faults: Vec<Fault>| set_machines(folder, record, linerate, faults, unset.clone());
+    set(faults).inspect_err(|_| {
+        // What was broken before still is, and nothing else.
+        let _ = set(before.faults.clone());
+    })
 }
 
-/// Writes the list, sets the machines that are not set, and writes that they are.
+/// Writes the list, sets the machines that are not set by it, and writes that they are.
 fn set_machines(
     folder: &LabFolder,
     record: &LabRecord,
     linerate: &Path,
-    mut planted: PlantedFaults,
+    faults: Vec<Fault>,
+    unset: BTreeSet<Machine>,
 ) -> Result<Vec<Fault>, LabError> {
-    let known = folder.faults()?.unset;
-    planted.unset.extend(known);
+    let mut planted = PlantedFaults { faults, unset };
     folder.write_faults(&planted)?;
     let cgroups = Cgroups::find()?;
     let parts = LabParts::new(record, &cgroups, linerate);

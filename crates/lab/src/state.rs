@@ -65,10 +65,7 @@ pub fn state(spec: &LabSpec, machine: Machine, faults: &[Fault]) -> MachineState
         Machine::Client(_) => spec.clients[machine.index()].bits_per_s,
     };
     let rates: Vec<(Plane, Option<f64>)> = planes.iter().map(|plane| (*plane, rate(*plane))).collect();
-    let node = match machine {
-        Machine::Node(_) => spec.nodes.get(machine.index()),
-        Machine::Client(_) => None,
-    };
+    let node = machine.node(spec);
     let mut state = MachineState {
         tx_bits_per_s: rates.clone(),
         rx_bits_per_s: rates,

@@ -13,7 +13,7 @@ use crate::down;
 use crate::engine::{EngineSpec, LabKeys, draw_hex};
 use crate::error::LabError;
 use crate::folder::{LAB_SCHEMA, LabFolder, LabRecord, ScaledSite};
-use crate::names::{LabName, Machine, machines};
+use crate::names::{LabName, Machine, machines, nodes};
 use crate::namespaces;
 use crate::network;
 use crate::programs::{self, run, run_with_input};
@@ -200,7 +200,7 @@ impl Making<'_> {
         self.folder.write_keys(&keys)?;
         let (arguments, environment) = engine.command(&record.spec, &self.folder.drives(), &keys);
         let binary = engine.binary.to_string_lossy().into_owned();
-        for node in machines(&record.spec).filter(|machine| matches!(machine, Machine::Node(_))) {
+        for node in nodes(&record.spec) {
             self.says(&format!("{node}: the engine"))?;
             let log = self.folder.log(node);
             let file = File::create(&log).map_err(LabError::file("make", &log))?;
@@ -227,9 +227,8 @@ impl Making<'_> {
         loop {
             self.says("waiting until every node serves")?;
             let Some(why) = engine.first_not_serving(&client, spec)? else { return Ok(()) };
-            let nodes = machines(spec).filter(|machine| matches!(machine, Machine::Node(_)));
             let has_ended = |node: &Machine| namespaces::processes(&[self.request.name.namespace(*node)]).is_empty();
-            let ended = nodes.into_iter().find(|node| begun.elapsed() > STARTING && has_ended(node));
+            let ended = nodes(spec).find(|node| begun.elapsed() > STARTING && has_ended(node));
             if begun.elapsed() > SERVING_MAX || ended.is_some() {
                 let last = last_words(&self.folder.log(ended.unwrap_or(Machine::Node(1))));
                 let seconds = begun.elapsed().as_secs();

@@ -275,7 +275,7 @@ fn a_point_that_waits_for_requests_that_hang_starts_nothing_once_it_is_stopped()
     assert!(outcome.ended == StopReason::Canary && more < 100, "{more}: {outcome:?}");
     let [row] = &outcome.in_flight[..] else { panic!("{:?}", outcome.in_flight) };
     assert_eq!(row.open, 1);
-    assert!(supervisor.2.load(Ordering::Relaxed), "nobody was told that it waits");
+    assert!(supervisor.2.load(Ordering::Relaxed), "it did not say that it waits");
 }
 
 #[test]

@@ -4,6 +4,7 @@ pub(crate) mod flags;
 mod traffic;
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -159,6 +160,14 @@ fn check_state(state: &Path) -> Result<(), Failure> {
     }
 }
 
+/// The folder of all labs, of a user who may work on them.
+fn trusted_state(lab: &WhichLab) -> Result<PathBuf, Failure> {
+    check_root().map_err(failure)?;
+    let state = std::path::absolute(&lab.state).map_err(Failure::usage)?;
+    check_state(&state)?;
+    Ok(state)
+}
+
 fn made_text(made: &MadeLab, lab: &WhichLab) -> String {
     let LabRecord { name, spec, scaled, engine, .. } = &made.record;
     let drives: usize = spec.nodes.iter().map(|node| node.drives.len()).sum();
@@ -194,9 +203,7 @@ fn which_lab(lab: &WhichLab) -> String {
 
 /// A lab that is there, with its record.
 fn open(lab: &WhichLab) -> Result<(LabFolder, LabRecord), Failure> {
-    check_root().map_err(failure)?;
-    check_state(&lab.state)?;
-    let state = std::path::absolute(&lab.state).map_err(Failure::usage)?;
+    let state = trusted_state(lab)?;
     let folder = LabFolder::open(&state, &lab.name).map_err(failure)?;
     match folder.record().map_err(failure)? {
         Some(record) => Ok((folder, record)),
@@ -234,11 +241,7 @@ fn status_text(status: &LabStatus) -> String {
             status.not_serving.as_deref().map_or("every node serves".to_owned(), |why| format!("not serving: {why}"));
         text.push_str(&format!(" engine {hosts}: {serves}\n"));
     }
-    match &status.faults[..] {
-        [] => text.push_str(" faults none\n"),
-        faults => text.extend(faults.iter().map(|fault| format!(" fault  {fault}\n"))),
-    }
-    text
+    text + &faults_text(&status.faults)
 }
 
 /// The command takes the place of this process.
@@ -289,18 +292,19 @@ fn heal(flags: &HealFlags) -> Result<ExitCode, Failure> {
 }
 
 fn print_faults(faults: &[Fault]) -> Result<ExitCode, Failure> {
-    let text = match faults {
-        [] => " faults none\n".to_owned(),
-        faults => faults.iter().map(|fault| format!(" fault  {fault}\n")).collect(),
-    };
-    printing::print(&text)?;
+    printing::print(&faults_text(faults))?;
     Ok(ExitCode::SUCCESS)
 }
 
+fn faults_text<T: Display>(faults: &[T]) -> String {
+    match faults {
+        [] => " faults none\n".to_owned(),
+        faults => faults.iter().map(|fault| format!(" fault  {fault}\n")).collect(),
+    }
+}
+
 fn remove(lab: &WhichLab) -> Result<ExitCode, Failure> {
-    check_root().map_err(failure)?;
-    check_state(&lab.state)?;
-    let state = std::path::absolute(&lab.state).map_err(Failure::usage)?;
+    let state = trusted_state(lab)?;
     let begun = std::time::Instant::now();
     down(&state, &lab.name).map_err(failure)?;
     let took = duration_ns(begun.elapsed().as_nanos() as f64);
