@@ -13,7 +13,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-timed test-system test-gate gate-fetched test-all fetched test-machines test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost rollouts sites worlds test-series fuzz lint clippy tidy dist test-dist
+.PHONY: demo test test-timed test-system test-gate gate-fetched test-all fetched test-machines test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost rollouts sites worlds corpus test-series fuzz lint clippy tidy dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -177,9 +177,12 @@ SYSTEMD_PACKAGES = systemd systemd-sysv libsystemd-shared libsystemd0 udev libud
 $(SERVERS)/systemd:
 	.ci/unpack $@ $(SYSTEMD_PACKAGES) || echo 'no packages of Debian: what boots systemd is skipped'
 
-# Root: three emulated machines with that systemd and sshd, changed as one while they are cut off, frozen and reset.
+# Root: three emulated machines with that systemd and sshd, changed as one while they are cut off, frozen and reset; and
+# a lab in another one, under version 2 of control groups.
 test-machines: servers $(SERVERS)/vmlinuz $(SERVERS)/systemd
-	KERNEL=$(SERVERS)/vmlinuz SYSTEMD=$(SERVERS)/systemd $(SYSTEM) --test-threads 1 --nocapture booted_fleet
+	status=0; for name in booted_fleet booted_lab; do \
+		KERNEL=$(SERVERS)/vmlinuz SYSTEMD=$(SERVERS)/systemd $(SYSTEM) --test-threads 1 --nocapture $$name || status=1; \
+	done; exit $$status
 
 # CoreDNS, by which pods find each other.
 DNS_SOURCE = crates/linerate/tests/system_parts/dns
@@ -241,6 +244,13 @@ series: $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/ceph
 WORLDS_RUNS ?= 1000
 worlds:
 	$(CARGO) labs worlds runs/worlds-$$(date -u +%F) $(WORLDS_RUNS)
+
+# Root: real clusters in which something is planted and measured, for `explain` to learn from and be held against: those
+# that are not in runs/corpus yet, begun within CORPUS_MINUTES. Six hours for all.
+CORPUS_MINUTES ?= 60
+corpus: servers
+	$(CARGO) build --release -p linerate
+	MINIO=$(SERVERS)/minio $(CARGO) labs corpus record --minutes $(CORPUS_MINUTES)
 
 # Root: MinIO in namespaces, six shapes as described and eight causes planted, each SHAPES_VISITS times, into
 # runs/shapes-DATE: an hour and a half.

@@ -52,17 +52,20 @@ pub fn site(record: &LabRecord) -> String {
     let mtu = spec.public.mtu_bytes;
     let _ = writeln!(text, "clients: {{count: {}, speed: {}, mtu: {mtu}}}", spec.clients.len(), bits(speed));
     text.push_str("entry: client-side\n");
+    let engine = |of: &EngineSpec| engine(of, of.copies(spec));
     let _ = writeln!(text, "engine: {}", record.engine.as_ref().map_or("minio".to_owned(), engine));
     text.push_str("data: {object_size: 4MiB}\n");
     text
 }
 
-fn engine(of: &EngineSpec) -> String {
-    let product = match of.product {
-        LabEngine::Minio => "minio",
-    };
-    let protection = of.parity.map_or(String::new(), |parity| format!(", protection: EC:{parity}"));
-    format!("{{product: {product}{protection}, tls: false, internal_tls: false}}")
+fn engine(of: &EngineSpec, copies: u32) -> String {
+    match of.product {
+        LabEngine::Minio => {
+            let protection = of.parity.map_or(String::new(), |parity| format!(", protection: EC:{parity}"));
+            format!("{{product: minio{protection}, tls: false, internal_tls: false}}")
+        }
+        LabEngine::Garage => format!("{{product: garage, protection: {copies}x, tls: false}}"),
+    }
 }
 
 /// Nodes of a kind, which are one after another and all alike.
@@ -85,13 +88,22 @@ fn node_kind(spec: &LabSpec, nodes: &[NodeSpec], before: &[&[NodeSpec]]) -> Stri
         drives.iter().for_each(|alike| text.push_str(&drive_kind(alike)));
     }
     text.push_str("    nics:\n");
+    let mut bonds = String::new();
     for (plane, of_plane) in spec.planes() {
         let rate = match plane {
             Plane::Public => node.public_bits_per_s,
             Plane::Private => node.private_bits_per_s,
         };
-        let speed = rate.map_or(UNLIMITED_BITS_PER_S, |rate| speed_bits_per_s(rate, of_plane));
-        let _ = writeln!(text, "      - {{name: {}, speed: {}, lanes: 16}}", plane.interface(), bits(speed));
+        let (link, ports) = (plane.interface(), node.bond(plane).map_or(1, |bond| bond.ports));
+        let speed = rate.map_or(UNLIMITED_BITS_PER_S, |rate| speed_bits_per_s(rate, of_plane)) / f64::from(ports);
+        let nic = if ports > 1 { format!("{link}p") } else { link.to_owned() };
+        let _ = writeln!(text, "      - {{name: {nic}, ports: {ports}, speed: {}, lanes: 16}}", bits(speed));
+        if let Some(bond) = node.bond(plane) {
+            let _ = writeln!(bonds, "      - {{name: {link}, nics: {nic}, {}}}", bond.site_keys());
+        }
+    }
+    if !bonds.is_empty() {
+        let _ = write!(text, "    bonds:\n{bonds}");
     }
     text
 }
@@ -131,9 +143,10 @@ pub fn fleet(record: &LabRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::site::Protection;
+    use linerate_record::site::{BondMode, Protection};
 
     use super::*;
+    use crate::bonds::BondSpec;
     use crate::folder::LAB_SCHEMA;
     use crate::spec::DriveLimits;
     use crate::spec::tests::uniform;
@@ -184,6 +197,18 @@ mod tests {
         assert_eq!(names, ["node", "node-2"]);
         assert_eq!(site.groups.iter().map(|group| group.count).collect::<Vec<_>>(), [2, 2]);
         assert_eq!(site.planes.public.link, Plane::Public.interface());
+    }
+
+    #[test]
+    fn a_link_of_several_ports_is_a_bond_of_the_site() {
+        let mut spec = uniform(2, 1);
+        let bond = BondSpec { mode: BondMode::BalanceXor, ..BondSpec::lacp(2) };
+        spec.nodes.iter_mut().for_each(|node| node.public_bond = Some(bond));
+        let site = linerate_site::read(&site(&record(spec)), "site.yaml").unwrap_or_else(|error| panic!("{error}"));
+        let group = &site.groups[0];
+        assert_eq!((group.nics[0].ports, group.bonds[0].name.as_str()), (2, Plane::Public.interface()));
+        assert_eq!((group.bonds[0].mode, group.bonds[0].transmit_hash), (bond.mode, bond.transmit_hash));
+        assert!((group.nics[0].speed_bits_per_s / 1e8 - 1538.0 / 1514.0).abs() < 1e-5, "{:?}", group.nics);
     }
 
     #[test]

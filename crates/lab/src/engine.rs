@@ -10,12 +10,11 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::names::{Machine, nodes};
+use crate::garage;
+use crate::keys::LabKeys;
+use crate::names::{Machine, PORT, nodes};
 use crate::namespaces;
 use crate::spec::{LabSpec, NodeSpec, Plane};
-
-/// Where each node serves.
-pub const PORT: u16 = 9000;
 
 /// What an engine that answers at all answers in.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
@@ -25,7 +24,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 pub struct EngineSpec {
     pub product: LabEngine,
     pub binary: PathBuf,
-    /// Shards of parity; the engine's own choice if absent.
+    /// Shards of parity, or copies beyond the first; the engine's own choice if absent.
     pub parity: Option<u32>,
 }
 
@@ -34,43 +33,35 @@ pub struct EngineSpec {
 #[serde(rename_all = "kebab-case")]
 pub enum LabEngine {
     Minio,
+    Garage,
 }
 
-/// Keys of a lab's engine.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct LabKeys {
-    pub access_key: String,
-    pub secret_key: String,
+/// What an engine is started with on a node.
+#[derive(Debug)]
+pub struct EngineProcess {
+    pub arguments: Vec<String>,
+    pub environment: Vec<(&'static str, String)>,
+    /// What it reads besides, and where that is.
+    pub file: Option<(PathBuf, String)>,
 }
 
-impl LabKeys {
-    /// Drawn by the kernel.
-    ///
-    /// # Errors
-    /// [`LabError::Unsupported`] where it cannot draw.
-    pub fn draw() -> Result<LabKeys, LabError> {
-        let secret_key = draw_hex::<20>()?;
-        Ok(LabKeys { access_key: "linerate-lab".to_owned(), secret_key })
-    }
-}
-
-/// Random bytes of the kernel, in hexadecimal digits.
-pub(crate) fn draw_hex<const BYTES: usize>() -> Result<String, LabError> {
-    let mut bytes = [0_u8; BYTES];
-    let unsupported =
-        |error: rustix::io::Errno| LabError::Unsupported { what: "keys".to_owned(), why: error.to_string() };
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(unsupported)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+/// Where an engine's files are, in the folder of its lab.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineFolders<'a> {
+    /// Where each node has its own drives.
+    pub drives: &'a Path,
+    /// Where files are that an engine reads.
+    pub files: &'a Path,
 }
 
 impl EngineSpec {
-    /// What it is started with, over drives that each node has below the same folder: arguments, and environment.
+    /// What a node is started with. Of Garage, the secret key is that by which nodes know each other.
     #[must_use]
-    pub fn command(&self, spec: &LabSpec, drives: &Path, keys: &LabKeys) -> (Vec<String>, Vec<(String, String)>) {
+    pub fn process(&self, spec: &LabSpec, node: Machine, folders: EngineFolders, keys: &LabKeys) -> EngineProcess {
         match self.product {
             LabEngine::Minio => {
                 let mut arguments = ["server", "--quiet", "--address", ":9000"].map(str::to_owned).to_vec();
-                arguments.extend(minio_pools(spec, drives));
+                arguments.extend(minio_pools(spec, folders.drives));
                 let mut environment = vec![
                     ("MINIO_ROOT_USER", keys.access_key.clone()),
                     ("MINIO_ROOT_PASSWORD", keys.secret_key.clone()),
@@ -79,15 +70,29 @@ impl EngineSpec {
                     ("MINIO_PROMETHEUS_AUTH_TYPE", "public".to_owned()),
                 ];
                 environment.extend(self.parity.map(|n| ("MINIO_STORAGE_CLASS_STANDARD", format!("EC:{n}"))));
-                (arguments, environment.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+                EngineProcess { arguments, environment, file: None }
+            }
+            LabEngine::Garage => {
+                let file = garage::config_file(folders.files, node);
+                let arguments = ["-c".to_owned(), file.display().to_string(), "server".to_owned()].to_vec();
+                let config = garage::config(spec, node, folders.drives, self.copies(spec), &keys.secret_key);
+                EngineProcess { arguments, environment: Vec::new(), file: Some((file, config)) }
             }
         }
     }
 
-    /// The path that answers 200 as soon as a node serves over all that it needs.
-    const fn health_path(&self) -> &'static str {
+    /// Copies of an engine that keeps them: not more than there are nodes.
+    #[must_use]
+    pub fn copies(&self, spec: &LabSpec) -> u32 {
+        let usual = 3.min(spec.nodes.len() as u32);
+        self.parity.map_or(usual, |parity| parity + 1)
+    }
+
+    /// The port and the path that answer 200 as soon as a node serves over all that it needs.
+    const fn health(&self) -> (u16, &'static str) {
         match self.product {
-            LabEngine::Minio => "/minio/health/cluster",
+            LabEngine::Minio => (PORT, "/minio/health/cluster"),
+            LabEngine::Garage => (garage::ADMIN_PORT, "/health"),
         }
     }
 
@@ -97,9 +102,9 @@ impl EngineSpec {
     /// [`LabError::Unsupported`] where the namespace cannot be entered.
     pub fn first_not_serving(&self, namespace: &str, spec: &LabSpec) -> Result<Option<String>, LabError> {
         let nodes: Vec<Machine> = nodes(spec).collect();
-        let path = self.health_path();
+        let (port, path) = self.health();
         in_namespace(namespace, move || {
-            nodes.iter().find_map(|node| match status_line(node.address(Plane::Public), path) {
+            nodes.iter().find_map(|node| match status_line(node.address(Plane::Public), port, path) {
                 Ok(line) if line.contains(" 200") => None,
                 Ok(line) => Some(format!("{node} answers {line:?}")),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -142,10 +147,10 @@ fn in_namespace<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send +
 }
 
 /// The first line that a server answers.
-fn status_line(address: Ipv4Addr, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((address, PORT)), ANSWER_MAX)?;
+fn status_line(address: Ipv4Addr, port: u16, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((address, port)), ANSWER_MAX)?;
     stream.set_read_timeout(Some(ANSWER_MAX))?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}:{PORT}\r\n\r\n").as_bytes())?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}:{port}\r\n\r\n").as_bytes())?;
     let mut bytes = [0_u8; 64];
     let n = stream.read(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes[..n]);
@@ -172,11 +177,5 @@ mod tests {
         assert_eq!(second, "http://10.231.1.{5...6}:9000/labs/lab/drives/drive{1...1}");
         spec.private = Some(PlaneSpec { mtu_bytes: 1500, vxlan: false });
         assert!(minio_pools(&spec, drives)[0].starts_with("http://10.232.1.{1...4}"));
-    }
-
-    #[test]
-    fn keys_are_drawn_and_no_two_are_alike() {
-        let [a, b] = [(); 2].map(|()| LabKeys::draw().unwrap().secret_key);
-        assert!(a.len() == 40 && a != b);
     }
 }

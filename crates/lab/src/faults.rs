@@ -9,12 +9,13 @@ use linerate_record::units::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::names::Machine;
+use crate::names::{Machine, MachineSet};
 use crate::spec::{LINK_BITS_PER_S_MIN, LabSpec};
 
 /// What a fault does, with what it is written as.
 const FORMS: &str = "link.tx=60Mb/s, link.rx=60Mb/s, drive2=5MB/s, drive2.iops=100, cpu=20%, loss=1%, delay=2ms, \
-                     mtu=1400, down, freeze, neighbour.tx=100Mb/s, window=64KiB or pauses=3s/20s";
+                     mtu=1400, down, freeze, neighbour.tx=100Mb/s, window=64KiB, pauses=3s/20s or, of clients, \
+                     subset=2";
 
 /// Something that is broken in a machine of a lab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,13 +78,40 @@ pub enum FaultKind {
         length_ns: u64,
         period_ns: u64,
     },
+    /// So many nodes answer a client's connections to any of them, as behind a name that not all nodes are in.
+    Subset {
+        nodes: u32,
+    },
+}
+
+/// A fault as it is requested: of one machine, or of all of a kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FaultRequest {
+    machines: MachineSet,
+    kind: FaultKind,
+}
+
+impl FaultRequest {
+    /// A fault for each machine of a lab that it is requested of.
+    #[must_use]
+    pub fn faults(&self, spec: &LabSpec) -> Vec<Fault> {
+        let of_machine = |machine| Fault { machine, kind: self.kind };
+        self.machines.machines(spec).into_iter().map(of_machine).collect()
+    }
 }
 
 impl Fault {
     /// What of the machine it changes: of two faults of one, the later holds.
     #[must_use]
     pub fn subject(&self) -> String {
-        self.to_string().split_once('=').map_or_else(|| self.to_string(), |(subject, _)| subject.to_owned())
+        format!("{} {}", self.machine, self.what())
+    }
+
+    /// The same without the machine.
+    #[must_use]
+    pub fn what(&self) -> String {
+        let text = self.kind.to_string();
+        text.split_once('=').map_or(text.as_str(), |(what, _)| what).to_owned()
     }
 
     /// What in a lab it cannot be planted in.
@@ -99,6 +127,12 @@ impl Fault {
         }
         let drives = spec.nodes.get(machine.index()).map_or(0, |node| node.drives.len());
         match (self.kind, machine) {
+            (FaultKind::Subset { .. }, Machine::Node(_)) => {
+                Some(format!("{machine} is no client: write 'clients subset=2' or 'client1 subset=2'"))
+            }
+            (FaultKind::Subset { nodes }, _) if nodes as usize > spec.nodes.len() => {
+                Some(format!("{machine} cannot reach {nodes} nodes: the lab has {}", spec.nodes.len()))
+            }
             (FaultKind::Drive { .. } | FaultKind::DriveIops { .. }, Machine::Client(_)) => {
                 Some(format!("{machine} has no drives"))
             }
@@ -110,19 +144,24 @@ impl Fault {
     }
 }
 
-impl FromStr for Fault {
+/// `node3 link.tx=60Mb/s`, or `node3.link.tx=60Mb/s`: a machine, or `nodes` or `clients`, and what is broken of it.
+impl FromStr for FaultRequest {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Fault, String> {
-        let mut words = text.split_whitespace();
-        let (Some(machine), Some(what), None) = (words.next(), words.next(), words.next()) else {
-            return Err(format!(
-                "invalid fault {text:?}: write a machine and what is broken, as in 'node3 link.tx=60Mb/s'"
-            ));
+    fn from_str(text: &str) -> Result<FaultRequest, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (machines, what) = match words[..] {
+            [machines, what] => (machines, what),
+            [word] if word.contains('.') => word.split_once('.').unwrap_or_default(),
+            _ => {
+                return Err(format!(
+                    "invalid fault {text:?}: write a machine and what is broken, as in 'node3 link.tx=60Mb/s'"
+                ));
+            }
         };
-        let machine = machine.parse()?;
+        let machines = machines.parse()?;
         let kind = kind(what).map_err(|why| format!("invalid fault {text:?}: {why}"))?;
-        Ok(Fault { machine, kind })
+        Ok(FaultRequest { machines, kind })
     }
 }
 
@@ -148,6 +187,10 @@ fn kind(what: &str) -> Result<FaultKind, String> {
         ("cpu", _) => Ok(FaultKind::Cpu { cores: share(value, 64.0)? }),
         ("loss", _) => Ok(FaultKind::Loss { share: share(value, 1.0)? }),
         ("delay", _) => Ok(FaultKind::Delay { ns: time(value)? }),
+        ("subset", _) => match value.parse() {
+            Ok(nodes) if nodes > 0 => Ok(FaultKind::Subset { nodes }),
+            _ => Err(format!("a subset of {value:?} nodes: write how many answer, from 1 on")),
+        },
         ("mtu", _) => match value.parse() {
             Ok(bytes) if (576..=65_000).contains(&bytes) => Ok(FaultKind::Mtu { bytes }),
             _ => Err(format!("an MTU of {value:?}: write 576 to 65000")),
@@ -202,8 +245,13 @@ fn time(text: &str) -> Result<u64, String> {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.machine)?;
-        match self.kind {
+        write!(f, "{} {}", self.machine, self.kind)
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
             FaultKind::LinkTx { bits_per_s: rate } => write!(f, "link.tx={}", bits_per_s(rate)),
             FaultKind::LinkRx { bits_per_s: rate } => write!(f, "link.rx={}", bits_per_s(rate)),
             FaultKind::Drive { number, bytes_per_s } => write!(f, "drive{number}={}", bytes_per_s_iec(bytes_per_s)),
@@ -219,14 +267,22 @@ impl fmt::Display for Fault {
             FaultKind::Pauses { length_ns, period_ns } => {
                 write!(f, "pauses={}/{}", duration_ns(length_ns as f64), duration_ns(period_ns as f64))
             }
+            FaultKind::Subset { nodes } => write!(f, "subset={nodes}"),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::spec::tests::uniform;
+
+    /// The fault of one machine.
+    pub(crate) fn fault(text: &str) -> Fault {
+        let request: FaultRequest = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
+        let MachineSet::One(machine) = request.machines else { panic!("{text}: of several machines") };
+        Fault { machine, kind: request.kind }
+    }
 
     #[test]
     fn faults_are_read_and_named_by_what_they_change() {
@@ -244,8 +300,10 @@ mod tests {
             ("node1 neighbour.tx=100Mb/s", "node1 neighbour.tx"),
             ("node1 window=64KiB", "node1 window"),
             ("node1 pauses=3s/20s", "node1 pauses"),
+            ("client1 subset=2", "client1 subset"),
+            ("client1.link.rx=1Gb/s", "client1 link.rx"),
         ] {
-            let fault: Fault = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
+            let fault = fault(text);
             assert_eq!(fault.subject(), subject, "{text}");
             assert_eq!(fault.mistake(&uniform(3, 2)), None, "{text}");
         }
@@ -255,7 +313,7 @@ mod tests {
     fn what_is_no_fault_is_quoted_with_what_to_write() {
         for (text, part) in [
             ("node3", "as in 'node3 link.tx=60Mb/s'"),
-            ("switch down", "node3 or client1"),
+            ("switch down", "nodes or clients"),
             ("node1 broken", "link.tx=60Mb/s"),
             ("node1 link.tx=60MB/s", "small b"),
             ("node1 link.tx=1b/s", "least"),
@@ -265,14 +323,26 @@ mod tests {
             ("node1 pauses=20s/3s", "shorter"),
             ("node1 drive0=5MB/s", "is none"),
             ("node1 window=1", "4KiB"),
+            ("clients subset=0", "how many"),
+            ("down", "as in 'node3 link.tx=60Mb/s'"),
         ] {
-            let why = text.parse::<Fault>().unwrap_err();
+            let why = text.parse::<FaultRequest>().unwrap_err();
             assert!(why.contains(part), "{text}: {why}");
         }
-        let mistake = |text: &str| text.parse::<Fault>().unwrap().mistake(&uniform(3, 2)).unwrap_or_default();
+        let mistake = |text: &str| fault(text).mistake(&uniform(3, 2)).unwrap_or_default();
         assert!(mistake("node4 down").contains("3 nodes"));
         assert!(mistake("client2 down").contains("1 clients"));
         assert!(mistake("node1 drive3=5MB/s").contains("it has 2"));
         assert!(mistake("client1 drive1=5MB/s").contains("no drives"));
+        assert!(mistake("client1 subset=4").contains("the lab has 3"));
+        assert!(mistake("node1 subset=2").contains("no client"));
+    }
+
+    #[test]
+    fn a_fault_of_all_nodes_or_clients_is_one_of_each() {
+        let faults = |text: &str| text.parse::<FaultRequest>().unwrap().faults(&uniform(3, 2));
+        let subjects = |text: &str| faults(text).iter().map(Fault::subject).collect::<Vec<_>>();
+        assert_eq!(subjects("nodes link.tx=60Mb/s"), ["node1 link.tx", "node2 link.tx", "node3 link.tx"]);
+        assert_eq!(subjects("clients.subset=2"), ["client1 subset"]);
     }
 }

@@ -5,14 +5,16 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::drives::DriveFiles;
-use crate::engine::{EngineSpec, LabKeys};
+use crate::engine::EngineSpec;
 use crate::error::LabError;
 use crate::faults::Fault;
+use crate::keys::LabKeys;
 use crate::names::{LabName, Machine, nodes};
 use crate::spec::LabSpec;
 
@@ -26,6 +28,10 @@ const RECORD: &str = "lab.json";
 const FAULTS: &str = "faults.json";
 const KEYS: &str = "keys.json";
 const LOCK: &str = "lock";
+
+/// How often the lock of a lab is tried, and how long lies between.
+const LOCK_TRIES: u32 = 20;
+const LOCK_TRIED_EACH: Duration = Duration::from_millis(10);
 
 /// Longest file that is read of it.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -119,7 +125,14 @@ impl LabFolder {
         options.write(true).create(true).truncate(false).mode(0o600);
         let lock = options.open(&file).map_err(LabError::file("open", &file))?;
         let busy = || LabError::Busy { name: name.to_string() };
-        lock.try_lock().map_err(|_| busy())?;
+        // A program that this process starts has its files too, until it is what it was started as.
+        let is_locked = (0..LOCK_TRIES).any(|nth| {
+            std::thread::sleep(LOCK_TRIED_EACH * nth.min(1));
+            lock.try_lock().is_ok()
+        });
+        if !is_locked {
+            return Err(busy());
+        }
         // Another process may have removed the lab, and a third made it anew, since the file was opened.
         let inode = |metadata: io::Result<fs::Metadata>| metadata.map(|metadata| (metadata.dev(), metadata.ino())).ok();
         if inode(lock.metadata()) != inode(fs::metadata(&file)) {
@@ -150,6 +163,12 @@ impl LabFolder {
         self.path.join("drives")
     }
 
+    /// Files that an engine reads.
+    #[must_use]
+    pub fn engine_files(&self) -> PathBuf {
+        self.path.join("engine")
+    }
+
     #[must_use]
     pub fn log(&self, node: Machine) -> PathBuf {
         self.path.join("logs").join(format!("{node}.log"))
@@ -162,6 +181,7 @@ impl LabFolder {
             let machine = Machine::Node(node as u32 + 1);
             DriveFiles {
                 image: self.path.join("images").join(format!("{machine}-drive{}.img", drive + 1)),
+                below: self.path.join("below").join(format!("{machine}-drive{}", drive + 1)),
                 mount_point: self.drives_of(machine).join(format!("drive{}", drive + 1)),
                 size_bytes,
             }
@@ -178,7 +198,7 @@ impl LabFolder {
     /// [`LabError::File`].
     pub fn make_folders(&self, spec: &LabSpec) -> Result<(), LabError> {
         let nodes = nodes(spec).map(|node| self.drives_of(node));
-        for folder in ["images", "drives", "logs"].map(|name| self.path.join(name)).into_iter().chain(nodes) {
+        for folder in ["images", "drives", "engine", "logs"].map(|name| self.path.join(name)).into_iter().chain(nodes) {
             private_folder(true).create(&folder).map_err(LabError::file("make", &folder))?;
         }
         Ok(())
@@ -227,11 +247,11 @@ impl LabFolder {
         self.write(KEYS, keys)
     }
 
-    /// Writes text that people read.
+    /// Writes text that people or an engine read, for its owner alone.
     ///
     /// # Errors
     /// [`LabError::File`].
-    pub fn write_text(&self, name: &str, text: &str) -> Result<PathBuf, LabError> {
+    pub fn write_text(&self, name: impl AsRef<Path>, text: &str) -> Result<PathBuf, LabError> {
         let path = self.path.join(name);
         replace(&path, text.as_bytes()).map_err(LabError::file("write", &path))?;
         Ok(path)

@@ -4,6 +4,7 @@
 //!
 //! Nothing outside is changed: everything has names of the lab, which are refused if they are there before.
 
+pub mod bonds;
 pub mod cgroups;
 pub mod description;
 pub mod down;
@@ -12,12 +13,15 @@ pub mod engine;
 pub mod error;
 pub mod faults;
 pub mod folder;
+mod garage;
+pub mod keys;
 pub mod mounts;
 pub mod names;
 pub mod namespaces;
 pub mod network;
 pub mod planting;
 pub mod programs;
+mod redirect;
 pub mod scale;
 pub mod spec;
 pub mod state;

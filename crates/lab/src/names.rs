@@ -6,8 +6,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bonds::BondSpec;
 use crate::error::LabError;
 use crate::spec::{LabSpec, NodeSpec, Plane};
+
+/// Where each node serves.
+pub const PORT: u16 = 9000;
 
 /// With `-node64` and a way, names of namespaces and control groups stay short.
 const NAME_MAX: usize = 12;
@@ -66,6 +70,50 @@ impl FromStr for Machine {
     }
 }
 
+/// A machine, or all of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineSet {
+    One(Machine),
+    Nodes,
+    Clients,
+}
+
+impl FromStr for MachineSet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MachineSet, String> {
+        match text {
+            "nodes" => Ok(MachineSet::Nodes),
+            "clients" => Ok(MachineSet::Clients),
+            _ => text
+                .parse()
+                .map(MachineSet::One)
+                .map_err(|_| format!("invalid machine {text:?}: write node3, client1, nodes or clients")),
+        }
+    }
+}
+
+impl MachineSet {
+    /// Its machines in a lab; one that is named may not be there.
+    #[must_use]
+    pub fn machines(self, spec: &LabSpec) -> Vec<Machine> {
+        match self {
+            MachineSet::One(machine) => vec![machine],
+            MachineSet::Nodes => nodes(spec).collect(),
+            MachineSet::Clients => clients(spec).collect(),
+        }
+    }
+
+    #[must_use]
+    pub fn contains(self, machine: Machine) -> bool {
+        match self {
+            MachineSet::One(one) => one == machine,
+            MachineSet::Nodes => matches!(machine, Machine::Node(_)),
+            MachineSet::Clients => matches!(machine, Machine::Client(_)),
+        }
+    }
+}
+
 impl Machine {
     /// Its place in the lists of a lab.
     #[must_use]
@@ -107,6 +155,21 @@ impl Machine {
         format!("{letter}{number}-{}", plane.interface())
     }
 
+    /// How its link on a plane is shared among ports; `None` if it is one.
+    #[must_use]
+    pub fn bond(self, spec: &LabSpec, plane: Plane) -> Option<BondSpec> {
+        self.node(spec).and_then(|node| node.bond(plane))
+    }
+
+    /// The interfaces by which its link is shaped, which are its cables: its own, and those at the switch.
+    #[must_use]
+    pub fn cables(self, spec: &LabSpec, plane: Plane) -> Vec<[String; 2]> {
+        let ends = [plane.interface().to_owned(), self.port(plane)];
+        let Some(bond) = self.bond(spec, plane) else { return vec![ends] };
+        let [own, of_switch] = ends.map(|end| bond.members(&end));
+        own.zip(of_switch).map(Into::into).collect()
+    }
+
     /// Its planes: clients are on the public one alone.
     pub fn planes(self, spec: &LabSpec) -> impl Iterator<Item = Plane> {
         let is_node = matches!(self, Machine::Node(_));
@@ -118,9 +181,13 @@ pub fn nodes(spec: &LabSpec) -> impl Iterator<Item = Machine> {
     (1..=spec.nodes.len() as u32).map(Machine::Node)
 }
 
+pub fn clients(spec: &LabSpec) -> impl Iterator<Item = Machine> {
+    (1..=spec.clients.len() as u32).map(Machine::Client)
+}
+
 /// All machines, nodes first.
 pub fn machines(spec: &LabSpec) -> impl Iterator<Item = Machine> {
-    nodes(spec).chain((1..=spec.clients.len() as u32).map(Machine::Client))
+    nodes(spec).chain(clients(spec))
 }
 
 impl LabName {

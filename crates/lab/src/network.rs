@@ -74,8 +74,15 @@ pub fn machine_lines(lab: &LabName, spec: &LabSpec, machine: Machine) -> Vec<Str
     let mut lines = vec!["link set lo up".to_owned()];
     let switch = lab.switch_namespace();
     for (plane, of_plane) in spec.planes().filter(|(plane, _)| machine.planes(spec).any(|has| has == *plane)) {
-        let (interface, port, mtu) = (plane.interface(), machine.port(plane), of_plane.mtu_bytes);
-        lines.push(format!("link add {interface} mtu {mtu} type veth peer name {port} mtu {mtu} netns {switch}"));
+        let (interface, mtu) = (plane.interface(), of_plane.mtu_bytes);
+        let cables = machine.cables(spec, plane);
+        for [own, port] in &cables {
+            lines.push(format!("link add {own} mtu {mtu} type veth peer name {port} mtu {mtu} netns {switch}"));
+        }
+        if let Some(bond) = machine.bond(spec, plane) {
+            let members = cables.iter().map(|[own, _]| own);
+            lines.extend(bond_lines(interface, mtu, &bond.node_end(), members));
+        }
         lines.push(format!("link set {interface} up"));
         let address = machine.address(plane);
         if of_plane.vxlan {
@@ -91,6 +98,15 @@ pub fn machine_lines(lab: &LabName, spec: &LabSpec, machine: Machine) -> Vec<Str
     lines
 }
 
+/// Lines that make cables a bond: a member is down while it becomes one.
+fn bond_lines<'a>(name: &str, mtu: u32, made_with: &str, members: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut lines = vec![format!("link add {name} mtu {mtu} {made_with}")];
+    lines.extend(
+        members.flat_map(|member| [format!("link set {member} master {name}"), format!("link set {member} up")]),
+    );
+    lines
+}
+
 /// The address of the same machine below an overlay.
 fn underlay(address: Ipv4Addr) -> Ipv4Addr {
     let [_, _, kind, number] = address.octets();
@@ -101,14 +117,21 @@ fn underlay(address: Ipv4Addr) -> Ipv4Addr {
 #[must_use]
 pub fn port_lines(spec: &LabSpec) -> Vec<String> {
     let ports = machines(spec).flat_map(|machine| machine.planes(spec).map(move |plane| (machine, plane)));
-    ports
-        .map(|(machine, plane)| format!("link set {} master {} up", machine.port(plane), bridge(spec, machine, plane)))
-        .collect()
+    let of_port = |(machine, plane): (Machine, Plane)| {
+        let (port, cables) = (machine.port(plane), machine.cables(spec, plane));
+        let mtu = spec.planes().find(|(of, _)| *of == plane).map_or(1500, |(_, of_plane)| of_plane.mtu_bytes);
+        let bond = machine.bond(spec, plane).map_or_else(Vec::new, |bond| {
+            bond_lines(&port, mtu, &bond.switch_end(), cables.iter().map(|[_, of_switch]| of_switch))
+        });
+        bond.into_iter().chain([format!("link set {port} master {} up", bridge(spec, machine, plane))])
+    };
+    ports.flat_map(of_port).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bonds::BondSpec;
     use crate::spec::tests::uniform;
 
     #[test]
@@ -130,6 +153,27 @@ mod tests {
         assert_eq!(shaped_uplinks(&spec).len(), 8);
         let switch = switch_lines(&spec).join("\n");
         assert!(switch.contains("link add s2-eth1 mtu 9000 type veth peer name u2-eth1 mtu 9000"), "{switch}");
+    }
+
+    #[test]
+    fn a_link_of_several_ports_is_a_bond_at_both_ends() {
+        let mut spec = uniform(2, 1);
+        spec.nodes[1].public_bond = Some(BondSpec::lacp(2));
+        let own = machine_lines(&"lab".parse().unwrap(), &spec, Machine::Node(2)).join("\n");
+        for line in [
+            "link add eth0p2 mtu 1500 type veth peer name n2-eth0p2 mtu 1500 netns lab-switch",
+            "link add eth0 mtu 1500 type bond miimon 100 mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4",
+            "link set eth0p1 master eth0",
+            "address add 10.231.1.2/16 dev eth0",
+        ] {
+            assert!(own.lines().any(|other| other == line), "{line}: {own}");
+        }
+        let ports = port_lines(&spec).join("\n");
+        assert!(ports.contains("link set n2-eth0p2 master n2-eth0\n"), "{ports}");
+        assert!(ports.contains("link set n2-eth0 master public up"), "{ports}");
+        assert!(!ports.contains("n1-eth0p1"), "the first node has one port: {ports}");
+        let longest = Machine::Node(64).cables(&spec, Plane::Private);
+        assert!(longest[0][1].len() < 16, "a name of an interface");
     }
 
     #[test]

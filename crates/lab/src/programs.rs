@@ -29,8 +29,13 @@ const NEEDED: [(&str, &str); 5] = [
 const WITH_PARENT: [&str; 3] = ["--pdeathsig", "KILL", "--"];
 
 /// Programs that drives need.
-const NEEDED_BY_DRIVES: [(&str, &str); 4] =
-    [("losetup", "mount"), ("mkfs.xfs", "xfsprogs"), ("mount", "mount"), ("umount", "mount")];
+const NEEDED_BY_DRIVES: [(&str, &str); 5] = [
+    ("losetup", "mount"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.xfs", "xfsprogs"),
+    ("mount", "mount"),
+    ("umount", "mount"),
+];
 
 /// # Errors
 /// [`LabError::NotRoot`].
@@ -49,6 +54,11 @@ pub fn check_installed(program_path: &OsStr, with_drives: bool) -> Result<(), La
         Some((program, package)) => Err(LabError::Missing { program: (*program).to_owned(), package }),
         None => Ok(()),
     }
+}
+
+/// Whether a program is on this machine that only some labs need.
+pub(crate) fn is_installed(program: &str) -> bool {
+    run("sh", &["-c", "command -v \"$1\"", "sh", program]).is_ok()
 }
 
 /// Runs a program to its end; what it prints.
@@ -135,5 +145,6 @@ mod tests {
         let failed = run("sh", &["-c", "echo no such drive >&2; exit 3"]).unwrap_err().to_string();
         assert!(failed.contains("no such drive") && failed.starts_with("sh -c"), "{failed}");
         assert!(run("linerate-no-such-program", &[]).is_err());
+        assert!(is_installed("sh") && !is_installed("linerate-no-such-program"));
     }
 }

@@ -4,6 +4,7 @@
 use linerate_record::site::{BondMode, ClientsOn, Drives, Encapsulation, NodeGroup, Plane as SitePlane, Site};
 use linerate_record::units::bits_per_s;
 
+use crate::bonds::BondSpec;
 use crate::folder::ScaledSite;
 use crate::spec::{ClientSpec, DriveLimits, DriveSpec, LabSpec, NodeSpec, PlaneSpec};
 
@@ -26,6 +27,8 @@ pub struct ScaleRequest {
     pub drive_bytes: u64,
     /// Processors of this machine.
     pub processors: u32,
+    /// Whether the kernel of this machine has bonds.
+    pub has_bonds: bool,
 }
 
 /// The lab of a site.
@@ -86,7 +89,7 @@ fn divided(site: &Site, request: ScaleRequest) -> (LabSpec, ScaledSite) {
     let all: f64 = site.groups.iter().map(|group| f64::from(group.count) * of_group(group)).sum();
     let most = LINK_BITS_PER_S_PER_PROCESSOR * f64::from(request.processors.max(1));
     let divisor = request.divisor.unwrap_or_else(|| (all / most).max(1.0));
-    let nodes = site.groups.iter().flat_map(|group| nodes(site, group, divisor, request.drive_bytes)).collect();
+    let nodes = site.groups.iter().flat_map(|group| nodes(site, group, divisor, request)).collect();
     let plane = |plane: &SitePlane| PlaneSpec {
         mtu_bytes: plane.mtu_bytes,
         vxlan: plane.encapsulation == Encapsulation::Vxlan,
@@ -98,7 +101,7 @@ fn divided(site: &Site, request: ScaleRequest) -> (LabSpec, ScaledSite) {
         private: site.planes.private.as_ref().map(plane),
         rack_uplink_bits_per_s: rack_uplink_bits_per_s(site).map(|rate| rate / divisor),
     };
-    (spec, ScaledSite { site: site.name.clone(), divisor, differs: differs(site) })
+    (spec, ScaledSite { site: site.name.clone(), divisor, differs: differs(site, request.has_bonds) })
 }
 
 /// What a link carries each way.
@@ -120,7 +123,18 @@ fn link_bits_per_s(group: &NodeGroup, link: &str) -> Option<f64> {
     }
 }
 
-fn nodes(site: &Site, group: &NodeGroup, divisor: f64, drive_bytes: u64) -> Vec<NodeSpec> {
+/// How a link is shared among ports, if it is and a lab can have it.
+fn bond(group: &NodeGroup, link: &str, has_bonds: bool) -> Option<BondSpec> {
+    let bond = group.bonds.iter().find(|bond| bond.name == link)?;
+    let of_nic = |name: &String| group.nics.iter().find(|nic| nic.name == *name).map_or(0, |nic| nic.ports);
+    let (mode, transmit_hash, switch_hash) = (bond.mode, bond.transmit_hash, bond.switch_hash);
+    let spec = BondSpec { ports: bond.nics.iter().map(of_nic).sum(), mode, transmit_hash, switch_hash };
+    (has_bonds && spec.ports > 1 && spec.is_supported()).then_some(spec)
+}
+
+fn nodes(site: &Site, group: &NodeGroup, divisor: f64, request: ScaleRequest) -> Vec<NodeSpec> {
+    let ScaleRequest { drive_bytes, has_bonds, .. } = request;
+    let bond = |plane: &SitePlane| bond(group, &plane.link, has_bonds);
     let rate = |plane: &SitePlane| link_bits_per_s(group, &plane.link).map(|rate| rate / divisor);
     let drive = |drives: &Drives| DriveSpec {
         size_bytes: drive_bytes.min(drives.capacity_bytes),
@@ -138,6 +152,8 @@ fn nodes(site: &Site, group: &NodeGroup, divisor: f64, drive_bytes: u64) -> Vec<
         rack: 1 + number * group.racks / group.count.max(1),
         public_bits_per_s: rate(&site.planes.public),
         private_bits_per_s: site.planes.private.as_ref().and_then(rate),
+        public_bond: bond(&site.planes.public),
+        private_bond: site.planes.private.as_ref().and_then(bond),
         drives: drives.clone(),
         cores: None,
     };
@@ -168,14 +184,16 @@ fn rack_uplink_bits_per_s(site: &Site) -> Option<f64> {
 }
 
 /// What a lab of the site has not.
-fn differs(site: &Site) -> Vec<String> {
+fn differs(site: &Site, has_bonds: bool) -> Vec<String> {
     let mut all = vec![
         "processors, memory and PCIe: all nodes share those of this machine; none of them is scaled".to_owned(),
         "what is written through the page cache of a drive is not held back under control groups of version 1"
             .to_owned(),
     ];
-    if site.groups.iter().any(|group| !group.bonds.is_empty()) {
-        all.push("bonds: each is one link of the same speed, over which connections are not hashed".to_owned());
+    let is_one_link = |group: &NodeGroup| group.bonds.iter().any(|of| bond(group, &of.name, has_bonds).is_none());
+    if site.groups.iter().any(is_one_link) {
+        let why = if has_bonds { "of other modes than a switch shares" } else { "which this machine's kernel has not" };
+        all.push(format!("bonds {why}: each is one link of the same speed, over which connections are not hashed"));
     }
     if site.clients.on == ClientsOn::Nodes {
         all.push("clients on the nodes: they are a machine of their own".to_owned());
@@ -216,16 +234,24 @@ clients: {count: 20, speed: 10Gb/s}
 engine: minio
 ";
 
+    const REQUEST: ScaleRequest = ScaleRequest {
+        divisor: None,
+        nodes: None,
+        drives: None,
+        drive_bytes: 1 << 30,
+        processors: 2,
+        has_bonds: false,
+    };
+
     fn scale(divisor: Option<f64>) -> (LabSpec, ScaledSite) {
         let site = linerate_site::read(SITE, "site.yaml").unwrap_or_else(|error| panic!("{error}"));
-        scaled(&site, ScaleRequest { divisor, nodes: None, drives: None, drive_bytes: 1 << 30, processors: 2 })
+        scaled(&site, ScaleRequest { divisor, ..REQUEST })
     }
 
     #[test]
     fn fewer_nodes_have_less_of_everything_and_fewer_drives_do_as_much() {
         let site = linerate_site::read(SITE, "site.yaml").unwrap_or_else(|error| panic!("{error}"));
-        let request =
-            ScaleRequest { divisor: Some(500.0), nodes: Some(4), drives: Some(2), drive_bytes: 1 << 30, processors: 2 };
+        let request = ScaleRequest { divisor: Some(500.0), nodes: Some(4), drives: Some(2), ..REQUEST };
         let ((small, how), (whole, _)) = (scaled(&site, request), scale(Some(500.0)));
         assert_eq!((small.nodes.len(), small.racks(), small.nodes[0].drives.len()), (4, 2, 2));
         assert_eq!(small.nodes[0].public_bits_per_s, whole.nodes[0].public_bits_per_s);
@@ -255,6 +281,16 @@ engine: minio
         for part in ["processors", "bonds", "clients: 8", "spines"] {
             assert!(how.differs.iter().any(|what| what.contains(part)), "{part}: {:?}", how.differs);
         }
+    }
+
+    #[test]
+    fn bonds_are_those_of_the_site_where_the_kernel_has_them() {
+        let site = linerate_site::read(SITE, "site.yaml").unwrap_or_else(|error| panic!("{error}"));
+        let (spec, how) = scaled(&site, ScaleRequest { divisor: Some(500.0), has_bonds: true, ..REQUEST });
+        let bond = spec.nodes[0].public_bond.unwrap_or_else(|| panic!("{spec:?}"));
+        assert_eq!((bond.ports, bond.mode, spec.nodes[0].private_bond), (2, BondMode::Lacp, None));
+        assert!(!how.differs.iter().any(|what| what.contains("bonds")), "{:?}", how.differs);
+        assert_eq!(scale(Some(500.0)).0.nodes[0].public_bond, None);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use linerate_record::units::{bits_per_s, bytes_per_s_iec};
 use serde::{Deserialize, Serialize};
 
+use crate::bonds::{BondSpec, PORTS_MAX};
 use crate::error::LabError;
 
 /// Most nodes of a lab: each is a namespace, a port of the switch and an engine.
 pub const NODES_MAX: u32 = 64;
 pub const CLIENTS_MAX: u32 = 32;
-/// Most drives of all nodes together: each is a loop device.
+/// Most drives of all nodes together: each is two loop devices.
 pub const DRIVES_MAX: u32 = 256;
 /// The least size of a drive: XFS refuses to be made on less.
 pub const DRIVE_BYTES_MIN: u64 = 300 << 20;
@@ -44,10 +45,14 @@ pub struct NodeSpec {
     pub kind: String,
     /// From 1.
     pub rack: u32,
-    /// Its link on the public plane, each way; absent if it is not shaped.
+    /// Its link on the public plane, each way, all ports together; absent if it is not shaped.
     pub public_bits_per_s: Option<f64>,
     /// The same on the private plane.
     pub private_bits_per_s: Option<f64>,
+    /// How its link on the public plane is shared among ports; absent if it is one port.
+    pub public_bond: Option<BondSpec>,
+    /// The same on the private plane.
+    pub private_bond: Option<BondSpec>,
     pub drives: Vec<DriveSpec>,
     /// Processors that all of its processes may use together; absent if they are not limited.
     pub cores: Option<f64>,
@@ -81,6 +86,8 @@ pub struct UniformSpec {
     pub drives: u32,
     pub drive: DriveSpec,
     pub link_bits_per_s: Option<f64>,
+    /// Ports of each node's link.
+    pub ports: u32,
     pub cores: Option<f64>,
     pub clients: u32,
     pub client_bits_per_s: Option<f64>,
@@ -96,6 +103,8 @@ impl LabSpec {
             rack: 1,
             public_bits_per_s: of.link_bits_per_s,
             private_bits_per_s: None,
+            public_bond: (of.ports > 1).then_some(BondSpec::lacp(of.ports)),
+            private_bond: None,
             drives: vec![of.drive; of.drives as usize],
             cores: of.cores,
         };
@@ -112,6 +121,12 @@ impl LabSpec {
     #[must_use]
     pub fn racks(&self) -> u32 {
         self.nodes.iter().map(|node| node.rack).max().unwrap_or(1)
+    }
+
+    /// Whether a node has a link of several ports.
+    #[must_use]
+    pub fn has_bonds(&self) -> bool {
+        self.nodes.iter().any(|node| node.public_bond.is_some() || node.private_bond.is_some())
     }
 
     /// The networks, each with whether it is that of nodes alone.
@@ -145,6 +160,10 @@ impl LabSpec {
             let least = bits_per_s(LINK_BITS_PER_S_MIN);
             mistakes.push(format!("a link of {}: {least} is the least", bits_per_s(rate)));
         }
+        let mut bonds = self.nodes.iter().flat_map(|node| [node.public_bond, node.private_bond]).flatten();
+        if let Some(bond) = bonds.find(|bond| !bond.is_supported()) {
+            mistakes.push(format!("a link of {} ports: write 1 to {PORTS_MAX}", bond.ports));
+        }
         for drive in self.nodes.iter().flat_map(|node| &node.drives) {
             mistakes.extend(drive.mistake());
         }
@@ -155,6 +174,17 @@ impl LabSpec {
         }
         mistakes.dedup();
         if mistakes.is_empty() { Ok(()) } else { Err(LabError::Spec { mistakes }) }
+    }
+}
+
+impl NodeSpec {
+    /// The ports of its link on a plane, where it has several.
+    #[must_use]
+    pub const fn bond(&self, plane: Plane) -> Option<BondSpec> {
+        match plane {
+            Plane::Public => self.public_bond,
+            Plane::Private => self.private_bond,
+        }
     }
 }
 
@@ -207,6 +237,7 @@ pub(crate) mod tests {
             drives,
             drive: DriveSpec { size_bytes: 1 << 30, limits: DriveLimits::default() },
             link_bits_per_s: Some(2e8),
+            ports: 1,
             cores: None,
             clients: 1,
             client_bits_per_s: None,

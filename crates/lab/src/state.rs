@@ -14,6 +14,7 @@ use crate::names::{LabName, Machine};
 use crate::namespaces;
 use crate::network;
 use crate::programs::{self, run, run_with_input};
+use crate::redirect::set_subset;
 use crate::spec::{DriveLimits, LabSpec, Plane};
 
 /// What a sender on a busy machine misses while it waits for a processor.
@@ -53,6 +54,8 @@ pub struct MachineState {
     pub is_frozen: bool,
     pub pauses_ns: Option<(u64, u64)>,
     pub neighbour_bits_per_s: Option<f64>,
+    /// Of a client: how many nodes answer it.
+    pub answering_nodes: Option<u32>,
 }
 
 /// What a machine is by its description and these faults, of which the later hold.
@@ -83,6 +86,7 @@ pub fn state(spec: &LabSpec, machine: Machine, faults: &[Fault]) -> MachineState
         is_frozen: false,
         pauses_ns: None,
         neighbour_bits_per_s: None,
+        answering_nodes: None,
     };
     faults.iter().filter(|fault| fault.machine == machine).for_each(|fault| state.plant(fault.kind));
     state
@@ -114,6 +118,7 @@ impl MachineState {
             FaultKind::NeighbourTx { bits_per_s } => self.neighbour_bits_per_s = Some(bits_per_s),
             FaultKind::Window { bytes } => self.window_bytes = Some(bytes),
             FaultKind::Pauses { length_ns, period_ns } => self.pauses_ns = Some((length_ns, period_ns)),
+            FaultKind::Subset { nodes } => self.answering_nodes = Some(nodes),
         }
     }
 }
@@ -144,24 +149,29 @@ impl<'a> LabParts<'a> {
     pub fn set(&self, machine: Machine, state: &MachineState) -> Result<(), LabError> {
         let namespace = self.lab.namespace(machine);
         let switch = self.lab.switch_namespace();
-        for (plane, rate) in &state.tx_bits_per_s {
-            set_queue(&namespace, plane.interface(), *rate, state.delay_ns)?;
-            set_loss(&namespace, plane.interface(), state.loss)?;
-        }
-        for (plane, rate) in &state.rx_bits_per_s {
-            set_queue(&switch, &machine.port(*plane), *rate, None)?;
-            set_loss(&switch, &machine.port(*plane), state.loss)?;
-        }
         let up_or_down = if state.is_down { "down" } else { "up" };
+        for ((plane, tx), (_, rx)) in state.tx_bits_per_s.iter().zip(&state.rx_bits_per_s) {
+            let cables = machine.cables(self.spec, *plane);
+            let of_cable = |rate: &Option<f64>| rate.map(|rate| rate / cables.len() as f64);
+            for [own, of_switch] in &cables {
+                set_queue(&namespace, own, of_cable(tx), state.delay_ns)?;
+                set_loss(&namespace, own, state.loss)?;
+                set_queue(&switch, of_switch, of_cable(rx), None)?;
+                set_loss(&switch, of_switch, state.loss)?;
+                run("ip", &["-n", &switch, "link", "set", of_switch, up_or_down])?;
+            }
+        }
         for (plane, mtu) in &state.mtu_bytes {
             run("ip", &["-n", &namespace, "link", "set", plane.interface(), "mtu", &mtu.to_string()])?;
-            run("ip", &["-n", &switch, "link", "set", &machine.port(*plane), up_or_down])?;
         }
         set_window(&namespace, &switch, state.window_bytes)?;
         self.cgroups.limit_cores(self.lab, machine, state.cores)?;
-        if let Machine::Node(_) = machine {
-            for (files, limits) in self.drives[machine.index()].iter().zip(&state.drives) {
-                self.cgroups.limit_drive(self.lab, machine, &files.device()?, limits)?;
+        match machine {
+            Machine::Client(_) => set_subset(&namespace, self.spec, state.answering_nodes)?,
+            Machine::Node(_) => {
+                for (files, limits) in self.drives[machine.index()].iter().zip(&state.drives) {
+                    self.cgroups.limit_drive(self.lab, machine, &files.device()?, limits)?;
+                }
             }
         }
         self.set_background(machine, state)?;
@@ -276,13 +286,14 @@ fn set_window(namespace: &str, like: &str, window_bytes: Option<u64>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::tests::fault;
     use crate::spec::tests::uniform;
 
     #[test]
     fn faults_change_their_machine_alone_and_lower_what_was_there() {
         let spec = uniform(3, 2);
         let planted = |texts: &[&str], machine| {
-            let faults: Vec<Fault> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            let faults: Vec<Fault> = texts.iter().map(|text| fault(text)).collect();
             state(&spec, machine, &faults)
         };
         let healthy = planted(&[], Machine::Node(3));

@@ -6,10 +6,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cgroups::Cgroups;
-use crate::engine::PORT;
 use crate::error::LabError;
 use crate::folder::{LabFolder, LabRecord};
-use crate::names::{LabName, Machine, machines};
+use crate::names::{LabName, Machine, PORT, machines};
 use crate::namespaces;
 use crate::spec::Plane;
 

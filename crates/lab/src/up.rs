@@ -7,12 +7,15 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::bonds;
 use crate::cgroups::Cgroups;
 use crate::description;
 use crate::down;
-use crate::engine::{EngineSpec, LabKeys, draw_hex};
+use crate::engine::{EngineFolders, EngineProcess, EngineSpec, LabEngine};
 use crate::error::LabError;
 use crate::folder::{LAB_SCHEMA, LabFolder, LabRecord, ScaledSite};
+use crate::garage::Forming;
+use crate::keys::{LabKeys, draw_hex};
 use crate::names::{LabName, Machine, machines, nodes};
 use crate::namespaces;
 use crate::network;
@@ -27,7 +30,7 @@ const SERVING_MAX: Duration = Duration::from_secs(180);
 /// After so long an engine without processes has ended.
 const STARTING: Duration = Duration::from_secs(2);
 
-/// Congestion control of labs: what most machines have, and where the kernel lacks it what every kernel has.
+/// Congestion control of labs: what most machines have, and where a namespace may not choose it what every kernel has.
 const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
 
 /// A process enters its control groups before `ip netns exec` mounts another `/sys` over them. Folders of the groups,
@@ -71,6 +74,9 @@ pub fn up(request: &UpRequest, interrupted: &AtomicBool, progress: &dyn Fn(&str)
     request.spec.check()?;
     let is_with_drives = request.spec.nodes.iter().any(|node| !node.drives.is_empty());
     programs::check_installed(&request.program_path, is_with_drives)?;
+    if request.spec.has_bonds() {
+        bonds::check_here()?;
+    }
     let cgroups = Cgroups::find()?;
     check_free(request, &cgroups)?;
     let folder = LabFolder::make(&request.state, &request.name)?;
@@ -197,45 +203,66 @@ impl Making<'_> {
 
     fn start_engine(&self, engine: &EngineSpec, record: &LabRecord) -> Result<(), LabError> {
         let keys = LabKeys::draw()?;
-        self.folder.write_keys(&keys)?;
-        let (arguments, environment) = engine.command(&record.spec, &self.folder.drives(), &keys);
-        let binary = engine.binary.to_string_lossy().into_owned();
+        let (drives, files) = (self.folder.drives(), self.folder.engine_files());
         for node in nodes(&record.spec) {
             self.says(&format!("{node}: the engine"))?;
-            let log = self.folder.log(node);
-            let file = File::create(&log).map_err(LabError::file("make", &log))?;
-            let errors = file.try_clone().map_err(LabError::file("make", &log))?;
-            let words = [&[binary.clone()][..], &arguments].concat();
-            let mut command = Command::new("setsid");
-            command.arg("--fork").args(entering(self.folder, self.cgroups, node, &words));
-            // Nothing of the user's own engine and certificates reaches it.
-            command.env_clear().env("PATH", &self.request.program_path).env("HOME", self.folder.path());
-            command.envs(environment.iter().map(|(key, value)| (key, value)));
-            command.stdin(Stdio::null()).stdout(file).stderr(errors);
-            let failed = |why: String| LabError::Program { program: binary.clone(), why };
-            let status = command.status().map_err(|error| failed(error.to_string()))?;
-            if !status.success() {
-                return Err(failed(status.to_string()));
-            }
+            let folders = EngineFolders { drives: &drives, files: &files };
+            self.start_process(node, &engine.binary, &engine.process(&record.spec, node, folders, &keys))?;
         }
-        self.wait_for(engine, &record.spec)
+        let begun = Instant::now();
+        let keys = match engine.product {
+            LabEngine::Minio => keys,
+            LabEngine::Garage => {
+                let run = |node: Machine, words: &[String]| {
+                    let words = [&[engine.binary.to_string_lossy().into_owned()][..], words].concat();
+                    let words = entering(self.folder, self.cgroups, node, &words);
+                    run(&words[0], &words[1..].iter().map(String::as_str).collect::<Vec<_>>())
+                };
+                let wait = |why: LabError| self.wait("nodes to find each other", begun, &record.spec, why.to_string());
+                Forming { spec: &record.spec, files: &files, run: &run, wait: &wait }.form()?
+            }
+        };
+        self.folder.write_keys(&keys)?;
+        let client = self.request.name.namespace(Machine::Client(1));
+        while let Some(why) = engine.first_not_serving(&client, &record.spec)? {
+            self.wait("every node to serve", begun, &record.spec, why)?;
+        }
+        Ok(())
     }
 
-    fn wait_for(&self, engine: &EngineSpec, spec: &LabSpec) -> Result<(), LabError> {
-        let client = self.request.name.namespace(Machine::Client(1));
-        let begun = Instant::now();
-        loop {
-            self.says("waiting until every node serves")?;
-            let Some(why) = engine.first_not_serving(&client, spec)? else { return Ok(()) };
-            let has_ended = |node: &Machine| namespaces::processes(&[self.request.name.namespace(*node)]).is_empty();
-            let ended = nodes(spec).find(|node| begun.elapsed() > STARTING && has_ended(node));
-            if begun.elapsed() > SERVING_MAX || ended.is_some() {
-                let last = last_words(&self.folder.log(ended.unwrap_or(Machine::Node(1))));
-                let seconds = begun.elapsed().as_secs();
-                return Err(LabError::NotServing { seconds, why: format!("{why}; {last}") });
-            }
-            std::thread::sleep(Duration::from_millis(100));
+    /// Starts a process of the engine, which goes on by itself.
+    fn start_process(&self, node: Machine, binary: &Path, process: &EngineProcess) -> Result<(), LabError> {
+        if let Some((path, text)) = &process.file {
+            self.folder.write_text(path, text)?;
         }
+        let binary = binary.to_string_lossy().into_owned();
+        let log = self.folder.log(node);
+        let file = File::create(&log).map_err(LabError::file("make", &log))?;
+        let errors = file.try_clone().map_err(LabError::file("make", &log))?;
+        let words = [&[binary.clone()][..], &process.arguments].concat();
+        let mut command = Command::new("setsid");
+        command.arg("--fork").args(entering(self.folder, self.cgroups, node, &words));
+        // Nothing of the user's own engine and certificates reaches it.
+        command.env_clear().env("PATH", &self.request.program_path).env("HOME", self.folder.path());
+        command.envs(process.environment.iter().map(|(key, value)| (key, value)));
+        command.stdin(Stdio::null()).stdout(file).stderr(errors);
+        let failed = |why: String| LabError::Program { program: binary.clone(), why };
+        let status = command.status().map_err(|error| failed(error.to_string()))?;
+        if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
+    }
+
+    /// Waits for something that is not so yet, unless the engine has ended or takes too long.
+    fn wait(&self, what: &str, begun: Instant, spec: &LabSpec, why: String) -> Result<(), LabError> {
+        self.says(&format!("waiting for {what}"))?;
+        let has_ended = |node: &Machine| namespaces::processes(&[self.request.name.namespace(*node)]).is_empty();
+        let ended = nodes(spec).find(|node| begun.elapsed() > STARTING && has_ended(node));
+        if begun.elapsed() > SERVING_MAX || ended.is_some() {
+            let last = last_words(&self.folder.log(ended.unwrap_or(Machine::Node(1))));
+            let seconds = begun.elapsed().as_secs();
+            return Err(LabError::NotServing { seconds, why: format!("{why}; {last}") });
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(())
     }
 }
 
@@ -246,8 +273,8 @@ fn last_words(log: &Path) -> String {
 }
 
 fn congestion_control() -> &'static str {
-    let available = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    let is_here = |name: &&&str| available.split_whitespace().any(|has| has == **name);
+    let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
+    let is_here = |name: &&&str| allowed.split_whitespace().any(|has| has == **name);
     CONGESTION_CONTROLS.iter().find(is_here).copied().unwrap_or("reno")
 }
 

@@ -361,6 +361,16 @@ pub enum Protection {
 }
 
 impl Protection {
+    /// Shards of parity, or copies beyond the first, where they are stated.
+    #[must_use]
+    pub const fn redundancy(self) -> Option<u32> {
+        match self {
+            Protection::Sets { parity, .. } => parity,
+            Protection::Erasure { parity, .. } => Some(parity),
+            Protection::Replicas { copies } => copies.checked_sub(1),
+        }
+    }
+
     /// What so many shards of data and of parity are called under it: `10 + 4`, or `3 copies`.
     #[must_use]
     pub fn layout_name(self, data: u32, parity: u32) -> String {

@@ -12,19 +12,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use linerate_host::path_trust;
+use linerate_lab::bonds;
 use linerate_lab::cgroups::Cgroups;
 use linerate_lab::down::down;
 use linerate_lab::engine::EngineSpec;
 use linerate_lab::error::LabError;
 use linerate_lab::faults::{Fault, FaultKind};
 use linerate_lab::folder::{LabFolder, LabRecord, STATE, ScaledSite};
-use linerate_lab::names::machines;
+use linerate_lab::names::{MachineSet, machines};
 use linerate_lab::planting::change_faults;
 use linerate_lab::programs::check_root;
 use linerate_lab::scale::{ScaleRequest, scaled};
 use linerate_lab::spec::{DriveLimits, DriveSpec, LabSpec, UniformSpec};
 use linerate_lab::status::{self, LabStatus};
 use linerate_lab::up::{MadeLab, UpRequest, entering, up};
+use linerate_record::site::Site;
 use linerate_record::units::{Bytes, count, duration_ns};
 
 use crate::files::site_file::read_site;
@@ -75,12 +77,14 @@ fn failure(error: LabError) -> Failure {
 
 /// What the flags want.
 fn request(flags: &UpFlags) -> Result<UpRequest, Failure> {
-    let (spec, scaled) = spec(flags)?;
+    let site = flags.site.as_ref().map(|path| read_site(path)).transpose()?;
+    let (spec, scaled) = spec(flags, site.as_ref());
     spec.check().map_err(failure)?;
+    let parity = flags.parity.or_else(|| site.as_ref().and_then(|site| site.engine.protection.redundancy()));
     let program_path = std::env::var_os("PATH").unwrap_or_default();
     let engine = flags.engine.zip(flags.binary.as_ref()).map(|(engine, binary)| {
         let binary = program(binary, &program_path)?;
-        Ok::<_, Failure>(EngineSpec { product: engine.product(), binary, parity: flags.parity })
+        Ok::<_, Failure>(EngineSpec { product: engine.product(), binary, parity })
     });
     let engine = engine.transpose()?;
     let state = std::path::absolute(&flags.lab.state).map_err(Failure::usage)?;
@@ -102,17 +106,18 @@ fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|source| Failure::File { what: "find", path: "/proc/self/exe".into(), source })
 }
 
-fn spec(flags: &UpFlags) -> Result<(LabSpec, Option<ScaledSite>), Failure> {
-    if let Some(path) = &flags.site {
+fn spec(flags: &UpFlags, site: Option<&Site>) -> (LabSpec, Option<ScaledSite>) {
+    if let Some(site) = site {
         let divisor = match flags.scale {
             ScaleFlag::Auto => None,
             ScaleFlag::Divisor(divisor) => Some(divisor),
         };
         let processors = std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
         let UpFlags { nodes, drives, drive_size: Bytes(drive_bytes), .. } = *flags;
-        let request = ScaleRequest { divisor, nodes, drives, drive_bytes, processors };
-        let (spec, scaled) = scaled(&read_site(path)?, request);
-        return Ok((spec, Some(scaled)));
+        let has_bonds = bonds::are_here();
+        let request = ScaleRequest { divisor, nodes, drives, drive_bytes, processors, has_bonds };
+        let (spec, scaled) = scaled(site, request);
+        return (spec, Some(scaled));
     }
     let limits = DriveLimits {
         read_bytes_per_s: flags.drive_read.map(|rate| rate.0),
@@ -124,12 +129,13 @@ fn spec(flags: &UpFlags) -> Result<(LabSpec, Option<ScaledSite>), Failure> {
         drives: flags.drives.unwrap_or(DRIVES),
         drive: DriveSpec { size_bytes: flags.drive_size.0, limits },
         link_bits_per_s: flags.link.map(|rate| rate.0),
+        ports: flags.ports,
         cores: flags.cores,
         clients: flags.clients,
         client_bits_per_s: flags.client_link.map(|rate| rate.0),
         mtu_bytes: flags.mtu,
     });
-    Ok((spec, None))
+    (spec, None)
 }
 
 fn make(flags: &UpFlags) -> Result<ExitCode, Failure> {
@@ -270,7 +276,8 @@ fn exec(flags: &ExecFlags) -> Result<ExitCode, Failure> {
 
 fn plant(flags: &FaultFlags) -> Result<ExitCode, Failure> {
     let (folder, record) = open(&flags.lab)?;
-    let faults = change_faults(&folder, &record, &this_program()?, |_| true, &flags.faults).map_err(failure)?;
+    let planted: Vec<Fault> = flags.faults.iter().flat_map(|request| request.faults(&record.spec)).collect();
+    let faults = change_faults(&folder, &record, &this_program()?, |_| true, &planted).map_err(failure)?;
     print_faults(&faults)
 }
 
@@ -278,8 +285,10 @@ fn heal(flags: &HealFlags) -> Result<ExitCode, Failure> {
     let (folder, record) = open(&flags.lab)?;
     let planted = folder.faults().map_err(failure)?.faults;
     let is_meant = |fault: &Fault, text: &str| {
-        let subject = text.split('=').next().unwrap_or_default();
-        text == fault.machine.to_string() || subject == fault.subject()
+        let (machines, what) = text.split_once([' ', '.']).unwrap_or((text, ""));
+        let what = what.split('=').next().unwrap_or_default().trim();
+        let are_its = machines.parse().is_ok_and(|machines: MachineSet| machines.contains(fault.machine));
+        are_its && (what.is_empty() || what == fault.what())
     };
     if let Some(text) = flags.faults.iter().find(|text| !planted.iter().any(|fault| is_meant(fault, text))) {
         let all: Vec<String> = planted.iter().map(ToString::to_string).collect();

@@ -7,7 +7,7 @@
 # FOLDER is an empty one to build in. Emulated, without KVM. No file system of this machine is seen in there, and no
 # unit of it: those below are all there are. With MODULES, the kernel's (`lib/modules/VERSION`), a shell is the first
 # process instead, and there are iproute2, ethtool, a disk, a card with two queues, two more with one, and the files of
-# MORE in /more; that one needs root.
+# MORE in /more; that one needs root. A file `programs` in MORE names further programs, and `modules` further modules.
 set -eu
 
 kernel=$1 linerate=$2 cases=$3 folder=$4 modules=${5:-} more=${6:-}
@@ -23,6 +23,7 @@ ln -s ../run "$root/var/run"
 
 # A program and the libraries that it is linked with.
 put() {
+    rm -f "$root$2"
     cp -L "$1" "$root$2"
     { ldd "$1" || true; } | grep -o '/[^ ]*' | while read -r library; do
         mkdir -p "$root$(dirname "$library")"
@@ -79,6 +80,11 @@ UNIT
     ln -s usr/lib/systemd/systemd "$root/init"
 }
 
+# Names in a file of MORE, if it is there.
+listed() {
+    cat "$more/$1" 2>/dev/null || true
+}
+
 # Modules by their names, those that they need, and a shell as the first process.
 put_modules() {
     version=$(basename "$modules")
@@ -86,7 +92,8 @@ put_modules() {
     ln -s "$modules" "$folder/all/lib/modules/$version"
     busybox depmod -n -b "$folder/all" "$version" > "$folder/modules.dep"
     for name in veth 8021q macvlan ipvlan bridge bonding sch_tbf tcp_diag bfq kyber-iosched tcp_bbr \
-        sch_ingress cls_u32 act_skbedit act_mirred nf_conntrack br_netfilter virtio_pci virtio_net virtio_blk; do
+        sch_ingress cls_u32 act_skbedit act_mirred nf_conntrack br_netfilter virtio_pci virtio_net virtio_blk \
+        $(listed modules); do
         sed -n "s,^\(.*/$name\.ko\):\(.*\),\1\2,p" "$folder/modules.dep"
     done | tr ' ' '\n' | sed '/^$/d' | sort -u | while read -r file; do
         mkdir -p "$root/lib/modules/$version/$(dirname "$file")"
@@ -95,11 +102,12 @@ put_modules() {
     cp "$modules/modules.builtin" "$root/lib/modules/$version"
     busybox depmod -b "$root" "$version"
     cp -r "$more" "$root/more"
-    for program in ip tc ethtool; do
-        put "$(command -v "$program")" "/usr/bin/$program"
-    done
-    for applet in awk cmp cut depmod diff echo find ls mknod modprobe mv sort sysctl taskset uniq wc xargs; do
+    for applet in awk cmp cut depmod diff echo find ls mknod modprobe mv ping seq sort sysctl taskset tee timeout uniq \
+        wc xargs; do
         ln -s busybox "$root/usr/bin/$applet"
+    done
+    for program in ip tc ethtool $(listed programs); do
+        put "$(command -v "$program")" "/usr/bin/$program"
     done
     # One processor runs what is run: a second costs more, emulated, in what they tell each other than it does.
     cat > "$root/init" <<'INIT'

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
-use std::net::UdpSocket;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -18,10 +18,11 @@ use crate::NamedCheck;
 use crate::running::{eventually_within, linerate, points, shown, view};
 
 /// What a lab needs.
-const LAB: &[&str] = &["root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "setsid", "setpriv"];
+const LAB: &[&str] = &["root", "ip", "tc", "ethtool", "nft", "losetup", "mkfs.ext4", "mkfs.xfs", "setsid", "setpriv"];
 
 /// What one needs that serves.
-const SERVING: &[&str] = &["MinIO", "root", "ip", "tc", "ethtool", "losetup", "mkfs.xfs", "setsid", "setpriv"];
+const SERVING: &[&str] =
+    &["MinIO", "root", "ip", "tc", "ethtool", "losetup", "mkfs.ext4", "mkfs.xfs", "setsid", "setpriv"];
 
 /// What is checked, and what it needs.
 pub(crate) const CHECKS: [NamedCheck; 5] = [
@@ -175,6 +176,32 @@ fn of_namespace(namespace: &str, words: &str) -> Result<String, Failed> {
     Ok(shown(&output))
 }
 
+/// What something comes to on a machine.
+fn in_namespace<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, Failed> {
+    let space = fs::File::open(format!("/run/netns/{name}"))?;
+    let thread = std::thread::spawn(move || {
+        move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))?;
+        work()
+    });
+    Ok(thread.join().map_err(|_| "a thread panicked")??)
+}
+
+/// Of two nodes only the first listens: a client reaches it at the second one's address where it answers for both.
+fn subset(lab: &TestLab) -> Result<(), Failed> {
+    let listener = in_namespace("ltfault-node1", || TcpListener::bind("0.0.0.0:9000"))?;
+    let connects = || in_namespace("ltfault-client1", || Ok(TcpStream::connect("10.231.1.2:9000").is_ok()));
+    assert!(!connects()?, "the second node listens");
+    lab.printed("fault", &["clients.subset=1"])?;
+    assert!(connects()?, "the first node does not answer for the second");
+    lab.printed("heal", &["clients subset"])?;
+    assert!(!connects()?, "the first node still answers for the second");
+    drop(listener);
+    Ok(())
+}
+
 /// Sent one after another, so that no queue is full.
 const DATAGRAMS: u64 = 400;
 
@@ -186,13 +213,10 @@ fn datagrams_that_came(from: &str, to: &str) -> Result<u64, Failed> {
         Ok(row.split(' ').nth(2).ok_or("datagrams to ports where nobody listens")?.parse()?)
     };
     let before = not_taken()?;
-    let space = fs::File::open(format!("/run/netns/{from}"))?;
-    let sender = std::thread::spawn(move || -> std::io::Result<()> {
-        move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))?;
+    in_namespace(from, || {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         (0..DATAGRAMS).try_for_each(|_| socket.send_to(&[7; 100], "10.231.1.2:9").map(drop))
-    });
-    sender.join().map_err(|_| "a thread panicked")??;
+    })?;
     std::thread::sleep(Duration::from_millis(200));
     Ok(not_taken()? - before)
 }
@@ -248,6 +272,7 @@ fn faults() -> Result<(), Failed> {
     assert!(of_namespace(node, "cat /sys/class/net/eth0/mtu")?.contains("1500"), "the MTU is back");
 
     slow_drive(&lab)?;
+    subset(&lab)?;
     let refused = lab.run("fault", &["node9 down", "node1 drive7=5MB/s"])?;
     assert!(refused.status.code() == Some(2), "{}", shown(&refused));
     assert!(lab.printed("status", &[])?.contains("faults none"), "nothing is planted of a list with a mistake");

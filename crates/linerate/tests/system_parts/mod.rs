@@ -20,6 +20,7 @@ pub(crate) mod fleet_network;
 mod fleet_nodes;
 pub(crate) mod kubernetes;
 pub(crate) mod lab;
+pub(crate) mod lab_booted;
 pub(crate) mod linked;
 pub(crate) mod live_cost;
 mod logins;

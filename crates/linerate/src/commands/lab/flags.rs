@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_lab::engine::LabEngine;
-use linerate_lab::faults::Fault;
+use linerate_lab::faults::FaultRequest;
 use linerate_lab::names::{LabName, Machine};
 use linerate_record::units::{BitRate, ByteRate, Bytes};
 
@@ -34,7 +34,8 @@ Exit codes:
 pub(super) const NAME: &str = "lab";
 
 /// Flags that say what a site file says.
-const WITHOUT_SITE: [&str; 7] = ["drive_read", "drive_write", "link", "cores", "clients", "client_link", "mtu"];
+const WITHOUT_SITE: [&str; 8] =
+    ["drive_read", "drive_write", "link", "ports", "cores", "clients", "client_link", "mtu"];
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
@@ -102,6 +103,9 @@ pub(super) struct UpFlags {
     /// Speed of each node's link, each way. [default: not shaped]
     #[arg(long, value_name = "RATE")]
     pub(super) link: Option<BitRate>,
+    /// Ports of each node's link, 1 to 8, as a bond (LACP, by addresses and ports); needs the kernel's bonding.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(super) ports: u32,
     /// Processors that all processes of a node have together, such as 0.5. [default: not limited]
     #[arg(long, value_name = "N")]
     pub(super) cores: Option<f64>,
@@ -120,7 +124,7 @@ pub(super) struct UpFlags {
     /// Program of the engine.
     #[arg(long, value_name = "PATH", requires = "engine")]
     pub(super) binary: Option<PathBuf>,
-    /// Shards of parity. [default: the engine's own choice]
+    /// Shards of parity; of Garage, copies beyond the first. [default: those of the site, else the engine's own choice]
     #[arg(long, value_name = "N", requires = "engine")]
     pub(super) parity: Option<u32>,
     /// Show no progress.
@@ -153,12 +157,14 @@ impl std::str::FromStr for ScaleFlag {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum EngineFlag {
     Minio,
+    Garage,
 }
 
 impl EngineFlag {
     pub(super) const fn product(self) -> LabEngine {
         match self {
             EngineFlag::Minio => LabEngine::Minio,
+            EngineFlag::Garage => LabEngine::Garage,
         }
     }
 }
@@ -188,17 +194,18 @@ pub(super) struct ExecFlags {
 pub(super) struct FaultFlags {
     #[command(flatten)]
     pub(super) lab: WhichLab,
-    /// Machine and what is broken: link.tx=60Mb/s, link.rx=60Mb/s, drive2=5MB/s, drive2.iops=100, cpu=20%, loss=1%,
-    /// delay=2ms, mtu=1400, down, freeze, neighbour.tx=100Mb/s, window=64KiB, pauses=3s/20s.
+    /// Machine (node3, client1, nodes, clients) and what is broken: link.tx=60Mb/s, link.rx=60Mb/s, drive2=5MB/s,
+    /// drive2.iops=100, cpu=20%, loss=1%, delay=2ms, mtu=1400, down, freeze, neighbour.tx=100Mb/s, window=64KiB,
+    /// pauses=3s/20s; of clients subset=2.
     #[arg(value_name = "FAULT", required = true)]
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<FaultRequest>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct HealFlags {
     #[command(flatten)]
     pub(super) lab: WhichLab,
-    /// A machine, or a fault with or without its value: node3, 'node3 link.tx'. [default: all]
+    /// Machines, or a fault with or without its value: node3, 'node3 link.tx', 'nodes loss'. [default: all]
     #[arg(value_name = "FAULT")]
     pub(super) faults: Vec<String>,
 }
