@@ -2,6 +2,7 @@
 //! clusters, and how often its estimators and verdicts are right. Their results are folders below `runs`.
 
 mod bench;
+mod corpus;
 mod kubernetes;
 mod links;
 mod median;
@@ -27,6 +28,7 @@ const USAGE: &str = "usage: cargo labs COMMAND
   links [FLAGS]        linerate net beside iperf3: processor time per GiB of both ends; --help lists its flags
   placed [FLAGS]       what render writes for hundreds of nodes, through a real scheduler; --help lists its flags
   worlds FOLDER [N]    estimators and verdicts in N drawings of each world whose truth is known, as tables in a folder
+  corpus COMMAND       real clusters in which something is planted, for explain to be held against; --help says how
   readings FOLDER [N]  what `explain` makes of readings with N drawings of each cause that is known, as tables";
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Some(("links", flags)) => links::run(flags),
         Some(("placed", [help])) if help == "--help" => help_of(pod_placement::USAGE),
         Some(("placed", flags)) => pod_placement::run(flags),
+        Some(("corpus", args)) => corpus::run(args),
         Some(("worlds", [folder])) => simulated_worlds::run(folder, None),
         Some(("worlds", [folder, runs])) => simulated_worlds::run(folder, Some(runs)),
         Some(("readings", [folder])) => simulated_worlds::run_readings(folder, None),
