@@ -21,6 +21,7 @@ pub(crate) const CHECKS: [NamedCheck; 1] = [(
         "ip",
         "tc",
         "ethtool",
+        "dash",
         "unshare",
         "losetup",
         "mkfs.ext4",
@@ -39,7 +40,7 @@ const CASES: usize = 19;
 const SECONDS_MAX: u32 = 1200;
 
 /// What a lab needs, beside what booted.sh puts there; where busybox has one of the name, this takes its place.
-const PROGRAMS: &str = "losetup mkfs.ext4 mkfs.xfs mount nsenter setpriv setsid umount";
+const PROGRAMS: &str = "dash losetup mkfs.ext4 mkfs.xfs mount nsenter setpriv setsid umount";
 
 /// The same of modules.
 const MODULES: &str = "sch_netem cls_bpf loop ext4 xfs";
