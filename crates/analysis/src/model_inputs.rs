@@ -86,6 +86,7 @@ mod tests {
             outstanding_last: 0,
             bounds: Vec::new(),
             short_by_chance: 1.0,
+            growth: crate::view::OutstandingGrowth::default(),
             intervals_with_backlog: 0,
             late: Latency::default(),
             ttfb_intended: Latency::default(),

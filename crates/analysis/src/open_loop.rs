@@ -1,14 +1,19 @@
-//! What an open loop shows beyond a closed one: whether the target kept up, and whether linerate did.
+//! What an open loop shows beyond a closed one: whether the target fell behind, and whether linerate did.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::{self, DecodeError};
 use linerate_record::run::{Interval, LoadRequest, PointSpec, RateSearchSpec};
 use linerate_record::slo::{LatencyBound, Slo};
-use linerate_record::units::{count, grouped, percent, percent_range};
+use linerate_record::units::{count, duration_ns, grouped, percent, percent_range};
 
 use crate::estimate;
 use crate::slo::{self, BoundVerdict, ExceedanceShare, RateSearchLimits, RateSearchOutcome, RateVisit};
 use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
+
+mod outstanding;
+
+pub use outstanding::shortfall_seen;
+use outstanding::{GROWTH_SHARE, fell_behind};
 
 /// Share of the rate asked for, or of what was due, from which it counts as reached.
 const RATE_REACHED: f64 = 0.98;
@@ -19,9 +24,6 @@ const THREE_ERRORS: f64 = 3.0 / 2.0;
 /// How many times more than three standard errors fewer requests than are expected fall due, before that is no chance:
 /// at three alone, one schedule of thousands would be said not to be reached.
 const DRAWN_CHANCES: f64 = 2.0;
-
-/// Growth of what is outstanding, as a share of what fell due, from which a target does not keep up.
-const GROWTH_SHARE: f64 = 0.01;
 
 /// How many times as long a point may have to be to be worth advising.
 const LONGER_MAX: f64 = 100.0;
@@ -38,6 +40,8 @@ pub struct OpenLoopInput<'a> {
     pub requested_per_s: f64,
     /// Whether they fell due at random, and not evenly.
     pub at_random: bool,
+    /// When the visit began, in milliseconds by the clock of the intervals: nothing was outstanding then.
+    pub started_ms: u64,
     /// The last interval of the warm-up.
     pub before: Option<&'a Interval>,
     /// Those that were measured.
@@ -80,6 +84,7 @@ pub(crate) fn figures(
         outstanding_first: outstanding(first.backlog, first.in_flight),
         outstanding_last: outstanding(last.backlog, last.in_flight),
         short_by_chance: short_by_chance(of),
+        growth: outstanding::growth(of)?,
         intervals_with_backlog: of_intervals.iter().filter(|o| o.backlog > 0 && o.in_flight >= spec.concurrency).count()
             as u32,
         late: histogram::summarize(&late),
@@ -96,7 +101,8 @@ pub(crate) fn together(all: OpenLoop, visits: &[Point]) -> OpenLoop {
     let short_by_chance = of_visits().map(|open| open.short_by_chance.powi(2)).sum::<f64>().sqrt();
     let ended: u64 = visits.iter().map(|visit| visit.requests + visit.error_count()).sum();
     let requested: f64 = visits.iter().filter_map(|visit| Some(requested_of(visit.open.as_ref()?, visit))).sum();
-    let is_reached = ended as f64 >= RATE_REACHED * requested - short_by_chance;
+    let growth = outstanding::together(of_visits().map(|open| &open.growth));
+    let is_reached = (ended + growth.filled) as f64 >= RATE_REACHED * requested - short_by_chance;
     let of_visit = |visit: &Point, place: usize| {
         let bound = visit.open.as_ref()?.bounds.get(place)?;
         Some(exceedance(bound, visit.measured_ms))
@@ -112,6 +118,7 @@ pub(crate) fn together(all: OpenLoop, visits: &[Point]) -> OpenLoop {
         outstanding_first: sum(|open| open.outstanding_first),
         outstanding_last: sum(|open| open.outstanding_last),
         short_by_chance,
+        growth,
         ..all
     }
 }
@@ -120,12 +127,19 @@ pub(crate) fn together(all: OpenLoop, visits: &[Point]) -> OpenLoop {
 /// due for as long as the bound: one that is outstanding then took longer, whatever becomes of it, and one that is
 /// younger at the end is not counted. So a stall counts the same in the middle of a point and at its end.
 ///
+/// A visit begins with nothing outstanding: until it has lasted as long as the bound, no request can be known to be
+/// slow, and those that are fast are. So what counts for a bound, time too, begins with the first interval behind that.
+///
 /// # Errors
 /// [`DecodeError`] where a histogram is damaged.
 pub fn bound_figures(bound: LatencyBound, of: &OpenLoopInput<'_>) -> Result<BoundFigures, DecodeError> {
     let mut of_intervals = Vec::new();
-    let mut older_before = of.before.map_or(Ok(Some(0)), |i| older(i, bound))?;
-    for interval in of.measured {
+    let counted_from_ms = of.started_ms.saturating_add(bound.bound_ns.div_ceil(1_000_000));
+    let uncounted = of.measured.iter().take_while(|i| i.from_ms < counted_from_ms).count();
+    let (uncounted, counted) = of.measured.split_at(uncounted);
+    let before = uncounted.last().copied().or(of.before);
+    let mut older_before = before.map_or(Ok(Some(0)), |i| older(i, bound))?;
+    for interval in counted {
         let mut intended = histogram::empty();
         for row in &interval.rows {
             row.total_intended.as_ref().map_or(Ok(()), |e| histogram::add_encoded(&mut intended, e))?;
@@ -142,14 +156,14 @@ pub fn bound_figures(bound: LatencyBound, of: &OpenLoopInput<'_>) -> Result<Boun
     // Folders of older versions do not say how old what is outstanding is: it counts where it grew.
     let growth = match older_before {
         Some(_) => 0,
-        None => outstanding(of.measured.last()).saturating_sub(outstanding(of.measured.first())),
+        None => outstanding::at_end(counted.last()).saturating_sub(outstanding::at_end(counted.first())),
     };
-    let due = due(of);
-    let chance = slo::chance(of.at_random, due, outstanding(of.measured.first()));
+    let due = due(counted);
+    let chance = slo::chance(of.at_random, due, outstanding::at_end(counted.first()));
     if let Some(last) = of_intervals.last_mut().filter(|_| growth as f64 > GROWTH_SHARE * due as f64 + chance) {
         *last = (last.0.saturating_add(growth), last.1.saturating_add(growth));
     }
-    Ok(judged(bound, &ExceedanceShare::of_intervals(&of_intervals, measured_ms(of)), is_reached(of)))
+    Ok(judged(bound, &ExceedanceShare::of_intervals(&of_intervals, measured_ms(counted)), is_reached(of)?))
 }
 
 /// What the share of requests over a bound shows of it, at a rate that was reached or was not.
@@ -159,6 +173,7 @@ fn judged(bound: LatencyBound, share: &ExceedanceShare, is_reached: bool) -> Bou
         bound,
         count: share.count,
         over: share.over,
+        measured_ms: Some(share.measured_ms),
         over_share: share.share(),
         effective: share.effective,
         freedom: share.freedom,
@@ -170,19 +185,20 @@ fn judged(bound: LatencyBound, share: &ExceedanceShare, is_reached: bool) -> Bou
     }
 }
 
-/// The share over a bound of a point that took so long, as its figures have it.
-const fn exceedance(bound: &BoundFigures, measured_ms: u64) -> ExceedanceShare {
-    let BoundFigures { count, over, effective, freedom, .. } = *bound;
-    ExceedanceShare { count, over, effective, freedom, measured_ms }
+/// The share over a bound, as its figures have it: of all of a point that was measured for so long, where they do not
+/// say in which time they were counted.
+fn exceedance(bound: &BoundFigures, point_ms: u64) -> ExceedanceShare {
+    let BoundFigures { count, over, effective, freedom, measured_ms, .. } = *bound;
+    ExceedanceShare { count, over, effective, freedom, measured_ms: measured_ms.unwrap_or(point_ms) }
 }
 
-fn measured_ms(of: &OpenLoopInput<'_>) -> u64 {
-    of.measured.iter().map(|i| i.to_ms - i.from_ms).sum()
+fn measured_ms(intervals: &[&Interval]) -> u64 {
+    intervals.iter().map(|i| i.to_ms - i.from_ms).sum()
 }
 
 /// Requests that fell due.
-fn due(of: &OpenLoopInput<'_>) -> u64 {
-    of.measured.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum()
+fn due(intervals: &[&Interval]) -> u64 {
+    intervals.iter().filter_map(|i| i.open.as_ref()).map(|o| o.due).sum()
 }
 
 /// Requests that ended in each interval, well or not.
@@ -196,14 +212,16 @@ fn short_by_chance(of: &OpenLoopInput<'_>) -> f64 {
     let per_interval: Vec<f64> = ended(of).map(|n| n as f64).collect();
     let half = estimate::mean_with_interval(&per_interval).half_width_95.unwrap_or(0.0);
     let scatter = THREE_ERRORS * half * per_interval.len() as f64;
-    slo::chance(false, 0, outstanding(of.measured.first())).max(scatter)
+    slo::chance(false, 0, outstanding::at_end(of.measured.first())).max(scatter)
 }
 
-/// Whether as many requests ended as were requested, but for what chance explains.
-fn is_reached(of: &OpenLoopInput<'_>) -> bool {
-    let expected = of.requested_per_s * measured_ms(of) as f64 / 1e3;
-    let requested = requested(due(of), of.at_random, expected);
-    ended(of).sum::<u64>() as f64 >= RATE_REACHED * requested - short_by_chance(of)
+/// Whether as many requests ended as were requested, but for what chance explains and for what fills the target: as
+/// long as a request takes, fewer end than fall due in any target.
+fn is_reached(of: &OpenLoopInput<'_>) -> Result<bool, DecodeError> {
+    let expected = of.requested_per_s * measured_ms(of.measured) as f64 / 1e3;
+    let requested = requested(due(of.measured), of.at_random, expected);
+    let ended = ended(of).sum::<u64>() + outstanding::growth(of)?.filled;
+    Ok(ended as f64 >= RATE_REACHED * requested - short_by_chance(of))
 }
 
 /// Requests that a schedule had for the target, of which so many are expected. What it draws at random is as many as it
@@ -227,15 +245,12 @@ fn older(interval: &Interval, bound: LatencyBound) -> Result<Option<u64>, Decode
     Ok(Some(ages.count_between(bound.bound_ns.saturating_add(1), u64::MAX)))
 }
 
-fn outstanding(interval: Option<&&Interval>) -> u64 {
-    interval.and_then(|i| i.open.as_ref()).map_or(0, |o| o.backlog + u64::from(o.in_flight))
-}
-
 /// What a point tells the search for the highest rate; `None` for one of a closed loop, or without `--slo`.
 #[must_use]
 pub fn rate_visit(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
-    let (ended, requested) = ((point.requests + point.error_count()) as f64, requested_of(open, point));
+    let ended = (point.requests + point.error_count() + open.growth.filled) as f64;
+    let requested = requested_of(open, point);
     Some(RateVisit {
         rate_per_s: open.requested_per_s,
         achieved_per_s: open.requested_per_s * if requested > 0.0 { ended / requested } else { 1.0 },
@@ -387,6 +402,9 @@ fn evidence(point: &Point) -> String {
 
 /// What helps where bounds are shown neither to hold nor to be missed.
 fn in_doubt(bounds: &[BoundFigures], requested: &LoadRequest) -> String {
+    if bounds.iter().any(|b| b.count == 0) {
+        return "measure longer: of a bound nothing is known before a visit has lasted longer than it".to_owned();
+    }
     if bounds.iter().any(|b| !b.held) {
         return "more requests were slow than allowed, which may be chance: measure longer, lower the rate, or relax \
                 the bound"
@@ -403,13 +421,6 @@ fn in_doubt(bounds: &[BoundFigures], requested: &LoadRequest) -> String {
     }
 }
 
-/// Whether requests fell due faster than they were answered: more were outstanding at the end than after the first
-/// interval, by more than chance, and by more than a trifle.
-fn fell_behind(open: &OpenLoop) -> bool {
-    let growth = open.outstanding_last as f64 - open.outstanding_first as f64;
-    growth > GROWTH_SHARE * open.due as f64 + slo::chance(open.at_random, open.due, open.outstanding_first)
-}
-
 /// The verdict on a point that reached the rate asked for: by the user, or by the search. What was due is what the
 /// schedule had in the time that was measured: of few requests, one more or less than the rate times that time is much.
 /// Those in flight at the end were due and are on their way; whether they grow in number is looked at apart.
@@ -420,9 +431,25 @@ pub(crate) fn limit(best: &Point, requested: &LoadRequest) -> Option<SeriesLimit
     if !is_kept || fell_behind(open) {
         return None;
     }
+    let (claim, remedy) = verdict_on_rate(open, requested);
+    Some(SeriesLimit {
+        bound: Bottleneck::RequestedRate,
+        claim,
+        evidence: format!(
+            "{} of the {} that were due were answered, {in_flight} were in flight and {} waiting at the end",
+            percent((best.requests as f64 / open.due as f64).min(1.0)),
+            grouped(open.due),
+            grouped(open.backlog)
+        ),
+        remedy: remedy.into(),
+    })
+}
+
+/// What is claimed of a rate that was asked for and reached, and what helps.
+fn verdict_on_rate(open: &OpenLoop, requested: &LoadRequest) -> (String, &'static str) {
     let rate = count(open.requested_per_s);
     let searched = requested.rate_search.as_ref().and(requested.slo.as_ref());
-    let (claim, remedy) = match (searched, &requested.slo, open.verdict()) {
+    match (searched, &requested.slo, open.verdict()) {
         (Some(slo), _, verdict) => (searched_to(slo, &rate, verdict), WITHOUT_SLO),
         (None, Some(slo), Some(BoundVerdict::Missed)) => {
             let remedy = "give a lower --rate, or drop it: --slo then searches for the highest rate at which it holds";
@@ -435,24 +462,22 @@ pub(crate) fn limit(best: &Point, requested: &LoadRequest) -> Option<SeriesLimit
         (None, Some(_), _) => {
             let remedy = "raise --rate to find the limit, or drop it: --slo then searches for the highest rate at \
                           which it holds";
-            (format!("the target kept up with the requested {rate} requests/s"), remedy)
+            (not_behind(open, &rate), remedy)
         }
         (None, None, _) => {
             let remedy = "raise --rate to find the limit, or let --slo find the highest rate under a bound";
-            (format!("the target kept up with the requested {rate} requests/s"), remedy)
+            (not_behind(open, &rate), remedy)
         }
+    }
+}
+
+/// That a target was not seen to fall behind, with what would have been seen of it.
+fn not_behind(open: &OpenLoop, rate: &str) -> String {
+    let seen = match shortfall_seen(open) {
+        Some(share) => format!("; a shortfall of {} of it or more would have been seen", percent(share)),
+        None => ", in a time too short to tell".to_owned(),
     };
-    Some(SeriesLimit {
-        bound: Bottleneck::RequestedRate,
-        claim,
-        evidence: format!(
-            "{} of the {} that were due were answered, {in_flight} were in flight and {} waiting at the end",
-            percent((best.requests as f64 / open.due as f64).min(1.0)),
-            grouped(open.due),
-            grouped(open.backlog)
-        ),
-        remedy: remedy.into(),
-    })
+    format!("the target was not seen to fall behind the requested {rate} requests/s{seen}")
 }
 
 /// What a search made of the highest rate that the target answered: it tries rates at which the bounds are missed too.
@@ -498,12 +523,13 @@ pub(crate) fn findings(label: &str, series: &Series, point: &Point) -> Vec<Findi
                 grouped(open.backlog)
             ),
             format!(
-                "{} requests were due and {} were answered; {} were outstanding after the first interval and {} \
+                "{} requests were due and {} were answered; {} were outstanding {} after the start and {} \
                  {at_end}; linerate's threads were busy {:.0} % of the time",
                 grouped(open.due),
                 grouped(point.requests),
-                grouped(open.outstanding_first),
-                grouped(open.outstanding_last),
+                grouped(open.growth.first),
+                duration_ns(open.growth.from_ms as f64 * 1e6),
+                grouped(open.growth.last),
                 busy_share * 100.0
             ),
             "latencies from the due time grow with the length of such a point: give a lower --rate",

@@ -191,7 +191,7 @@ fn slow<'h>(all: impl Iterator<Item = &'h EncodedHistogram>) -> u64 {
 #[test]
 fn the_highest_rate_under_a_bound_is_searched_with_all_clients() {
     let (place, target) = (Place::make(), Served::null());
-    let flags = "--op stat --obj.size 4KiB --no-ceiling --slo p90=20s --max-rate 200/s --duration 500ms --objects 20 \
+    let flags = "--op stat --obj.size 4KiB --no-ceiling --slo p90=1s --max-rate 200/s --duration 2s --objects 20 \
                  --threads 1";
     let view = ran(&place, 2, &target.address, flags);
     let [series] = &view.series[..] else { panic!("{:?}", view.series) };

@@ -50,7 +50,7 @@ fn rates_are_points_whose_latencies_count_from_when_requests_were_due() {
 fn rates_are_visited_in_rounds_and_have_the_verdict_of_all_of_their_visits() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     let times = OPEN.replace("--duration 1s", "--time 9s --duration 1200ms --warmup 300ms");
-    let flags = format!("--host {} {times} --rate 200/s,100/s --slo p90=30s", target.address);
+    let flags = format!("--host {} {times} --rate 200/s,100/s --slo p90=600ms", target.address);
     let view = bench_view(out.path(), &flags);
     let [series] = &view.series[..] else { panic!("{:?}", view.series) };
     assert!(view.run.complete && series.points.len() == 6, "{:?}", series.points);
@@ -103,13 +103,14 @@ fn a_rate_that_no_target_reaches_leaves_a_backlog_and_says_so() {
 #[test]
 fn a_rate_with_bounds_is_a_check() {
     for (slo, code, reported) in [
-        ("p90=30s", 0, None),
-        ("p50=30s,p99=1us", 5, Some(FindingKind::SloMissed)),
-        // Of fifty requests that are all fast, one more may have been slow: that is no 99 %.
-        ("p99=30s", 5, Some(FindingKind::SloInDoubt)),
+        ("p90=2s", 0, None),
+        ("p50=2s,p99=1us", 5, Some(FindingKind::SloMissed)),
+        // Of some fifty requests that are all fast, one more may have been slow: that is no 99 %.
+        ("p99=2s", 5, Some(FindingKind::SloInDoubt)),
     ] {
         let (out, target) = (tempdir().unwrap(), Served::null());
-        let output = bench(out.path(), &format!("--host {} {OPEN} --rate 50/s --slo {slo}", target.address));
+        let open = OPEN.replace("--duration 1s", "--duration 3s");
+        let output = bench(out.path(), &format!("--host {} {open} --rate 50/s --slo {slo}", target.address));
         assert_eq!(output.status.code(), Some(code), "{slo}: {}", shown(&output));
         let view = view(out.path());
         let kinds = [FindingKind::SloMissed, FindingKind::SloInDoubt];
@@ -123,12 +124,23 @@ fn a_rate_with_bounds_is_a_check() {
 }
 
 #[test]
+fn a_bound_as_long_as_a_visit_is_refused_with_a_visit_that_is_longer() {
+    let out = tempdir().unwrap();
+    for rate in ["--rate 50/s", ""] {
+        let output = bench(out.path(), &format!("--host 127.0.0.1:9 {OPEN} {rate} --slo p50=10ms,p99=30s"));
+        let reported = shown(&output);
+        assert!(output.status.code() == Some(2) && reported.contains("--slo p99=30s"), "{reported}");
+        assert!(reported.contains("--duration 60"), "{reported}");
+    }
+}
+
+#[test]
 fn the_highest_rate_under_a_bound_is_searched() {
     for (flags, code, outcome) in [
-        ("--slo p90=20s --max-rate 200/s --duration 500ms --objects 20", 0, RateSearchOutcome::NeverMissed),
+        ("--slo p90=1s --max-rate 200/s --duration 2s --objects 20", 0, RateSearchOutcome::NeverMissed),
         ("--slo p50=1us --max-rate 4/s --duration 500ms --objects 4", 5, RateSearchOutcome::NoneHolds),
         // So few requests cannot show a p99.9, however fast they are.
-        ("--slo p99.9=20s --max-rate 20/s --duration 500ms --objects 20", 5, RateSearchOutcome::NeverMissed),
+        ("--slo p99.9=1s --max-rate 20/s --duration 2s --objects 20", 5, RateSearchOutcome::NeverMissed),
     ] {
         let (out, target) = (tempdir().unwrap(), Served::null());
         let flags = format!("--host {} --op stat --obj.size 4KiB --no-ceiling {flags}", target.address);
@@ -145,7 +157,7 @@ fn the_highest_rate_under_a_bound_is_searched() {
         assert_eq!(last.starts_with(&format!("error: {slo} ")), code == 5, "{error}");
         assert!(!shown(&output).contains("raise --rate"), "{}", shown(&output));
         assert!(view.run.complete && points(&view).len() >= 2, "{flags}");
-        assert!(shown(&output).contains("p90=20s holds up to 200/s") || code == 5, "{}", shown(&output));
+        assert!(shown(&output).contains("p90=1s holds up to 200/s") || code == 5, "{}", shown(&output));
     }
 }
 

@@ -108,12 +108,15 @@ fn a_stall_at_any_phase_counts_every_request_that_it_made_wait_too_long_and_no_o
             let intervals: Vec<Interval> = (0..POINT_MS / INTERVAL_MS).map(|n| driven.interval(n)).collect();
             let measured: Vec<&Interval> = intervals.iter().collect();
             let at_random = spacing == Spacing::Poisson;
-            let of = OpenLoopInput { requested_per_s: arrivals.per_s, at_random, before: None, measured: &measured };
+            let (requested_per_s, started_ms) = (arrivals.per_s, 0);
+            let of = OpenLoopInput { requested_per_s, at_random, started_ms, before: None, measured: &measured };
             let figures = bound_figures(bound, &of).expect("histograms are whole");
             let end_ns = POINT_MS * MS;
             let all = || driven.sent.iter().flatten();
             let took_ns = |r: &Sent| r.ended_ns - r.due_ns;
-            let known = |r: &&Sent| r.ended_ns.min(r.due_ns + bound.bound_ns) < end_ns;
+            // Until a point has lasted as long as the bound, nothing counts.
+            let counted = bound.bound_ns.next_multiple_of(INTERVAL_MS * MS)..end_ns;
+            let known = |r: &&Sent| counted.contains(&r.ended_ns.min(r.due_ns + bound.bound_ns));
             let count = all().filter(known).count() as u64;
             let over = all().filter(known).filter(|r| took_ns(r) > bound.bound_ns).count() as u64;
             at_the_end += u32::from(all().any(|r| r.due_ns + bound.bound_ns < end_ns && r.ended_ns >= end_ns));

@@ -2,7 +2,7 @@
 
 use linerate_analysis::slo::BoundVerdict;
 use linerate_analysis::view::{
-    BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, TimelineSpan, View,
+    BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, OutstandingGrowth, TimelineSpan, View,
 };
 use linerate_record::finding::Severity;
 use linerate_record::run::{Client, PointSpec, RateSearchSpec, SeriesSpec};
@@ -198,6 +198,7 @@ pub(crate) fn open() -> View {
             bound: slo.0[0],
             count: 1000,
             over: if i > 3 { 900 } else { 0 },
+            measured_ms: None,
             over_share: if i > 3 { 0.9 } else { 0.0 },
             effective: 1000.0,
             freedom: None,
@@ -217,6 +218,7 @@ pub(crate) fn open() -> View {
             outstanding_last: 0,
             bounds: vec![bound],
             short_by_chance: 0.0,
+            growth: OutstandingGrowth::default(),
             intervals_with_backlog: 0,
             late: Latency::default(),
             ttfb_intended: point.ttfb.clone(),

@@ -63,6 +63,7 @@ mod tests {
             outstanding_last: 1,
             bounds: Vec::new(),
             short_by_chance: 0.0,
+            growth: crate::view::OutstandingGrowth::default(),
             intervals_with_backlog: 0,
             late: Latency { p50_ns: 10_000, p99_ns: late_ns, ..Latency::default() },
             ttfb_intended: Latency::default(),

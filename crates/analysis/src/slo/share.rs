@@ -52,7 +52,8 @@ impl ExceedanceShare {
         ExceedanceShare { effective: worth(share, error.powi(2), n), freedom: Some(freedom), ..independent }
     }
 
-    /// The share of several points together. It varies by what each varies by, and by no less than what they differ by.
+    /// The share of several points together. It varies by what each varies by, and by no less than what they differ by:
+    /// this is known with one degree of freedom less than there are points.
     #[must_use]
     pub fn together(points: &[ExceedanceShare]) -> Self {
         let (count, over) = points.iter().fold((0, 0), |sum, p| (sum.0 + p.count, sum.1 + p.over));
@@ -67,7 +68,9 @@ impl ExceedanceShare {
         let off = points.iter().map(|p| ((p.over as f64 - share * p.count as f64) / n).powi(2)).sum::<f64>();
         let between = worth(share, off * (1.0 + 1.0 / points_less_1), n);
         if between < within.effective {
-            ExceedanceShare { effective: between, freedom: known.or(Some(points_less_1)), ..within }
+            // Of so many differences the variance is, however well it is known what each point varies by.
+            let freedom = known.map_or(points_less_1, |freedom| freedom.min(points_less_1));
+            ExceedanceShare { effective: between, freedom: Some(freedom), ..within }
         } else {
             within
         }
@@ -152,5 +155,23 @@ pub fn shown([low, high]: [f64; 2], allowed: f64, is_reached: bool) -> BoundVerd
         BoundVerdict::Held
     } else {
         BoundVerdict::InDoubt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_points_differ_by_is_known_by_one_degree_of_freedom_less_than_there_are_points() {
+        let point = |over: u64| {
+            let intervals: Vec<(u64, u64)> = (0..100).map(|i| (100, over + i % 2)).collect();
+            ExceedanceShare::of_intervals(&intervals, 10_000)
+        };
+        let (apart, alike) = ([point(2), point(9)], [point(5), point(5)]);
+        let within = apart[0].freedom.unwrap() + apart[1].freedom.unwrap();
+        assert_eq!(ExceedanceShare::together(&apart).freedom, Some(1.0));
+        assert_eq!(ExceedanceShare::together(&[apart[0], apart[1], point(5)]).freedom, Some(2.0));
+        assert_eq!(ExceedanceShare::together(&alike).freedom, Some(within));
     }
 }

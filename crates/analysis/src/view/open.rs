@@ -29,6 +29,9 @@ pub struct OpenLoop {
     /// By how many requests what ended may fall short of what fell due by chance, at three standard errors.
     #[serde(default)]
     pub short_by_chance: f64,
+    /// Whether what is outstanding grows; all 0 in views of versions without it.
+    #[serde(default)]
+    pub growth: OutstandingGrowth,
     /// How the bounds of `--slo` fared, in their order; empty without one.
     #[serde(default)]
     pub bounds: Vec<BoundFigures>,
@@ -40,6 +43,27 @@ pub struct OpenLoop {
     pub ttfb_intended: Latency,
     /// Time to last byte from when requests were due.
     pub total_intended: Latency,
+}
+
+/// How backlog and requests in flight together grow once the first requests of a visit are through: from the end of the
+/// first interval measured that begins a p99 latency after the start of the visit. Of several visits the sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutstandingGrowth {
+    /// The time from the start of the visit to its end, in milliseconds.
+    pub visit_ms: u64,
+    /// How long after the start of the visit that is, in milliseconds; of several visits the longest.
+    pub from_ms: u64,
+    /// The time from then to the end, in milliseconds.
+    pub measured_ms: u64,
+    /// Requests that fell due in that time; 0 where too little of the visit is left to judge.
+    pub due: u64,
+    /// Requests that were outstanding then.
+    pub first: u64,
+    /// The same at the end.
+    pub last: u64,
+    /// By how many requests more were outstanding then than when the measured time began, and where nothing is judged,
+    /// at the end: what fills a target that keeps up.
+    pub filled: u64,
 }
 
 impl OpenLoop {
@@ -65,6 +89,10 @@ pub struct BoundFigures {
     pub count: u64,
     /// Those of them that took longer than the bound, or failed, or were still outstanding after it.
     pub over: u64,
+    /// The time in which they were counted, in milliseconds: that of the point, from when each visit had lasted as long
+    /// as the bound. Absent in views of versions that counted all of a point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_ms: Option<u64>,
     /// `over` as a share of `count`, from 0 to 1; 0 where no fate is known.
     #[serde(default)]
     pub over_share: f64,

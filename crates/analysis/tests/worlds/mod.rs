@@ -9,6 +9,7 @@ mod clients;
 mod compares;
 mod knees;
 mod means;
+mod open_loops;
 mod rates;
 mod recorded;
 mod replay;
@@ -16,6 +17,7 @@ mod rounds;
 mod shares;
 mod stalls;
 mod table;
+mod visit_shares;
 mod warmups;
 
 use linerate_worlds::{CURVES, TRIALS, WORLDS};

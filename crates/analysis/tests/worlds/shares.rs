@@ -8,7 +8,7 @@ use linerate_record::run::Interval;
 use linerate_record::slo::LatencyBound;
 use linerate_worlds::{ArrivalSpacing, OpenLoopTarget, Request, SeededRng, WORLDS, World, WorldTarget, open};
 
-use super::recorded::{open_intervals, run};
+use super::recorded::{INTERVAL_MS, open_intervals, run};
 use super::table::{HeldShare, publish, tries};
 
 /// How long a point is.
@@ -37,6 +37,7 @@ fn point(target: &WorldTarget, arrivals: ArrivalSpacing, rng: &mut SeededRng) ->
     let measuring = OpenLoopInput {
         requested_per_s: open_loop_with(arrivals).rate_per_s,
         at_random,
+        started_ms: 0,
         before: None,
         measured: &measured,
     };
@@ -52,7 +53,9 @@ fn every_request_whose_fate_is_known_at_the_end_counts_wherever_stalls_lie() {
             let target = (world.draw)(&mut rng);
             let (requests, figures) = point(&target, ArrivalSpacing::Constant, &mut rng);
             let (bound_ns, end_ns) = (bound().bound_ns, POINT_MS * 1_000_000);
-            let known = |r: &&Request| r.ended_ns.min(r.due_ns + bound_ns) < end_ns;
+            // Until a point has lasted as long as the bound, nothing counts.
+            let counted = bound_ns.next_multiple_of(INTERVAL_MS * 1_000_000)..end_ns;
+            let known = |r: &&Request| counted.contains(&r.ended_ns.min(r.due_ns + bound_ns));
             let count = requests.iter().filter(known).count() as u64;
             let over = requests.iter().filter(known).filter(|r| took_ns(r) > bound_ns).count() as u64;
             // A latency may lie on either side of the bound within its bucket.

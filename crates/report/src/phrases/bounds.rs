@@ -16,6 +16,7 @@ pub(crate) fn outcome(bound: &BoundFigures) -> String {
         (BoundVerdict::Missed, _) if bound.is_short() => "missed: the rate was not reached",
         (BoundVerdict::Missed, false) => "missed",
         (BoundVerdict::Missed, true) => "missed, by all points of the rate together",
+        (BoundVerdict::InDoubt, _) if bound.count == 0 => "not known: measured for no longer than the bound",
         (BoundVerdict::InDoubt, true) => "held here, not shown to hold",
         (BoundVerdict::InDoubt, false) => "missed here, not shown to miss",
     };
@@ -163,6 +164,7 @@ mod tests {
             bound: "p95=60ms".parse().expect("a bound"),
             count: 50,
             over: 5,
+            measured_ms: Some(10_000),
             over_share: 0.1,
             effective: 10.0,
             freedom: Some(4.0),

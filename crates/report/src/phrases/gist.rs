@@ -37,7 +37,7 @@ const fn limited_by(bound: Bottleneck) -> &'static str {
         Bottleneck::Disturbed => "other work on the machine that tested it took part, so the storage may be faster",
         Bottleneck::Nic => "the network card of the machine that tested it was at its limit",
         Bottleneck::RateCap => "no more was asked of it",
-        Bottleneck::RequestedRate => "it kept up with what was asked of it",
+        Bottleneck::RequestedRate => "it was not seen to fall behind what was asked of it",
         Bottleneck::Backoff => "the test had to pause after failures",
         Bottleneck::Target => "the limit is the storage itself, or the network to it",
         Bottleneck::Unread => "the limit is the storage itself, or the machine that tested it if it ran there",

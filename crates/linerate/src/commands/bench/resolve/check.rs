@@ -187,10 +187,17 @@ pub(super) fn check_work(load: &Load) -> Vec<Failure> {
     let writes = load.work.iter().any(|work| !work.workload.is_read_only());
     let is_read_only = || Failure::usage("--list-existing only reads: use it with --op get, stat or list");
     let existing = if load.objects.list_existing && writes { Err(is_read_only()) } else { Ok(()) };
-    [existing, check_parts(load), check_hashed_bodies(load), check_ranges(load), check_rate_cap(load)]
-        .into_iter()
-        .filter_map(Result::err)
-        .collect()
+    [
+        existing,
+        check_parts(load),
+        check_hashed_bodies(load),
+        check_ranges(load),
+        check_rate_cap(load),
+        check_bounds(load),
+    ]
+    .into_iter()
+    .filter_map(Result::err)
+    .collect()
 }
 
 /// Whether there is an address of every host, and of no other.
@@ -320,6 +327,21 @@ fn check_rate_cap(load: &Load) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Bounds that no request of a visit can be known to miss: each begins with nothing in flight.
+fn check_bounds(load: &Load) -> Result<(), Failure> {
+    let slo = match &load.levels {
+        Levels::Rates { slo: Some(slo), .. } | Levels::RateSearch { slo, .. } => slo,
+        _ => return Ok(()),
+    };
+    let duration_ns = load.time.duration_ns;
+    let Some(bound) = slo.0.iter().find(|bound| bound.bound_ns >= duration_ns) else { return Ok(()) };
+    let [visit, longer] = [duration_ns, bound.bound_ns.saturating_mul(2)].map(Duration::from_nanos);
+    Err(Failure::usage(format!(
+        "--slo {bound} is no shorter than a visit of {visit:?}, in which nobody knows of a request that takes so long: \
+         give --duration {longer:?} or more"
+    )))
 }
 
 /// Bodies with words of their own all over that are hashed whole are short, or it is an error.
