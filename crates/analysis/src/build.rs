@@ -365,7 +365,10 @@ fn point(
     let (client_busy, moved_bytes) = (bottlenecks::client_busy(&measured), sum.all_moved_bytes());
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, moved_bytes);
     let tails = |latencies: &Latencies, of, open_times: &ended::OpenTimes| {
-        let of_ended = if steady { with_tails(latencies, &measured, of)? } else { histogram::summarize(latencies) };
+        // What few visits differ by is in no interval of theirs.
+        let has_interval = steady && !matches!(visits, PointVisits::Few { .. });
+        let of_ended =
+            if has_interval { with_tails(latencies, &measured, of)? } else { histogram::summarize(latencies) };
         Ok::<_, DecodeError>(open_times.total(of_ended, latencies))
     };
     let open_times = end.open_times(|row| !row.op.is_detail())?;
@@ -374,8 +377,7 @@ fn point(
     let total_intended =
         sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &times_intended));
     let total_intended = total_intended.transpose()?.unwrap_or_default();
-    let before = intervals.iter().copied().take_while(|i| i.warmup).last();
-    let open = open_figures(records, begin, before, &measured, ttfb_intended, total_intended)?;
+    let open = open_figures(records, begin, intervals, &measured, ttfb_intended, total_intended)?;
     let of_slots = |ns: u64| share_of_slots(ns, measured_ms, begin.spec.concurrency);
     Ok(Some(Point {
         point: begin.point,
@@ -415,11 +417,11 @@ fn point(
     }))
 }
 
-/// What an open loop shows: a schedule that was kept, or not. `before` is the last interval of the warm-up.
+/// What an open loop shows: a schedule that was kept, or not. `measured` are its intervals without the warm-up.
 fn open_figures(
     records: &Records,
     begin: &PointBegin,
-    before: Option<&Interval>,
+    intervals: &[&Interval],
     measured: &[&Interval],
     ttfb_intended: Latency,
     total_intended: Latency,
@@ -427,7 +429,9 @@ fn open_figures(
     let requested = &records.manifest.requested;
     let at_random = requested.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
     let requested_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
-    let measuring = open_loop::OpenLoopInput { requested_per_s, at_random, before, measured };
+    let started_ms = intervals.iter().map(|i| i.from_ms).min().unwrap_or(0);
+    let before = intervals.iter().copied().take_while(|i| i.warmup).last();
+    let measuring = open_loop::OpenLoopInput { requested_per_s, at_random, started_ms, before, measured };
     open_loop::figures(&begin.spec, requested.slo.as_ref(), &measuring, ttfb_intended, total_intended)
 }
 

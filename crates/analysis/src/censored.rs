@@ -1,6 +1,7 @@
 //! Quantiles of latencies where some requests had not ended: of these it is known that they take longer than they have
-//! taken so far. They are censored at that age, and the quantiles are those of the product-limit estimate (Kaplan and
-//! Meier, JASA 53, 1958). A quantile that it does not reach is at least the largest age.
+//! taken so far. A quantile lies between two: that where they end at once, and that where they never do. Where both are
+//! one, it is known; else it is at least the former. Nothing is assumed of how long they would have taken: what is
+//! open at the end is what a stop holds up, and not like what ended.
 
 use linerate_record::histogram::{Latencies, Latency};
 
@@ -10,70 +11,82 @@ pub(crate) fn with_open(of_ended: Latency, ended: &Latencies, ages: &Latencies) 
     if ages.is_empty() {
         return of_ended;
     }
-    let curve = Curve::new(ended, ages);
-    let at = |q: f64| curve.at(q);
+    let quantiles = Quantiles::new(ended, ages);
+    let at = [0.5, 0.9, 0.99, 0.999].map(|q| quantiles.at(q));
+    let [p50_ns, p90_ns, p99_ns, p999_ns] = at.map(|quantile| quantile.at_least_ns);
     Latency {
-        p50_ns: at(0.5),
-        p90_ns: at(0.9),
-        p99_ns: at(0.99),
-        p999_ns: at(0.999),
+        p50_ns,
+        p90_ns,
+        p99_ns,
+        p999_ns,
         // The intervals are of requests that ended.
         p99_95_ns: None,
         p999_95_ns: None,
-        at_least_ns: curve.at_least_ns,
-        distribution: of_ended.distribution.iter().map(|&[p, _]| [p, at(p / 100.0) as f64]).collect(),
+        at_least_ns: at.iter().find(|quantile| !quantile.is_known).map(|quantile| quantile.at_least_ns),
+        distribution: of_ended
+            .distribution
+            .iter()
+            .map(|&[p, _]| [p, quantiles.at(p / 100.0).at_least_ns as f64])
+            .collect(),
         ..of_ended
     }
 }
 
-/// By which share of the ended the estimate reaches `q`; `None` where it does not.
+/// By which share of requests that ended a quantile of all is reached, also of those that `awaited` knows and of those
+/// that are open at `ages`; `None` where it is not known.
 #[must_use]
-pub(crate) fn share_of_ended(q: f64, ended: &Latencies, ages: &Latencies) -> Option<f64> {
-    if ages.is_empty() || ended.is_empty() {
+pub(crate) fn share_of_ended(q: f64, ended: &Latencies, awaited: &Latencies, ages: &Latencies) -> Option<f64> {
+    if (ages.is_empty() && awaited.is_empty()) || ended.is_empty() {
         return Some(q);
     }
-    let ns = Curve::new(ended, ages).reached(q)?;
+    let mut known = ended.clone();
+    // Both have the same bounds.
+    let _ = known.add(awaited);
+    let quantile = Quantiles::new(&known, ages).at(q);
     // The middle of a request, so that rounding does not leave its bucket.
-    Some((ended.count_between(0, ns) as f64 - 0.5) / ended.len() as f64)
+    let below = (ended.count_between(0, quantile.at_least_ns) as f64 - 0.5).max(0.5);
+    quantile.is_known.then(|| below / ended.len() as f64)
 }
 
-/// The product-limit estimate: the share of requests that have ended by each latency at which one did.
-struct Curve {
-    steps: Vec<(u64, f64)>,
-    /// The largest age, where quantiles lie beyond it.
-    at_least_ns: Option<u64>,
+/// A quantile, or what it is at least.
+#[derive(Clone, Copy)]
+struct Quantile {
+    at_least_ns: u64,
+    is_known: bool,
 }
 
-impl Curve {
-    fn new(ended: &Latencies, ages: &Latencies) -> Curve {
-        let buckets = |latencies: &Latencies, is_end: bool| {
-            let recorded = latencies.iter_recorded().map(move |b| (b.value_iterated_to(), !is_end, b.count_at_value()));
-            recorded.collect::<Vec<_>>()
-        };
-        // Of the same bucket, what ended comes first.
-        let mut all = [buckets(ended, true), buckets(ages, false)].concat();
-        all.sort_unstable();
-        let (mut at_risk, mut left, mut steps) = (ended.len() + ages.len(), 1.0, Vec::new());
-        for (ns, is_open, count) in all {
-            if !is_open {
-                left *= 1.0 - count as f64 / at_risk as f64;
-                steps.push((ns, 1.0 - left));
-            }
-            at_risk -= count;
-        }
-        let is_beyond = left > 1e-12;
-        Curve { steps, at_least_ns: is_beyond.then(|| ages.max().max(ended.max())) }
+/// Requests in the order of their latencies: upper ends of buckets, each with how many are up to there.
+struct Quantiles {
+    /// As if the open ones ended at once.
+    at_once: Vec<(u64, u64)>,
+    /// Of those that ended alone.
+    ended: Vec<(u64, u64)>,
+}
+
+impl Quantiles {
+    fn new(ended: &Latencies, ages: &Latencies) -> Quantiles {
+        let mut all = ended.clone();
+        // Both have the same bounds.
+        let _ = all.add(ages);
+        Quantiles { at_once: up_to(&all), ended: up_to(ended) }
     }
 
-    fn at(&self, q: f64) -> u64 {
-        let last = self.steps.last().map_or(0, |(ns, _)| *ns);
-        self.reached(q).or(self.at_least_ns).unwrap_or(last)
+    fn at(&self, q: f64) -> Quantile {
+        let count = self.at_once.last().map_or(0, |(_, count)| *count);
+        let rank = ((q * count as f64).ceil() as u64).clamp(1, count.max(1));
+        let value = |all: &[(u64, u64)]| all.iter().find(|(_, count)| *count >= rank).map(|(ns, _)| *ns);
+        let at_least_ns = value(&self.at_once).unwrap_or(0);
+        Quantile { at_least_ns, is_known: value(&self.ended) == Some(at_least_ns) }
     }
+}
 
-    /// Where it reaches `q`.
-    fn reached(&self, q: f64) -> Option<u64> {
-        self.steps.iter().find(|(_, share)| share + 1e-12 >= q).map(|(ns, _)| *ns)
-    }
+fn up_to(latencies: &Latencies) -> Vec<(u64, u64)> {
+    let mut count = 0;
+    let buckets = latencies.iter_recorded().map(|bucket| {
+        count += bucket.count_at_value();
+        (bucket.value_iterated_to(), count)
+    });
+    buckets.collect()
 }
 
 #[cfg(test)]
@@ -114,29 +127,45 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_is_that_of_the_product_limit() {
-        // Kaplan and Meier: 1 − (1 − 1/5)(1 − 1/3) = 7/15 by 30 ms, with one of five censored at 20 ms.
-        let latency = shown(&[(10, 1), (30, 1), (40, 1), (50, 1)], &[(20, 1)]);
-        // 1/5, then 7/15, then 11/15, then 1.
-        assert_eq!((ms(latency.p50_ns), ms(latency.p90_ns), latency.at_least_ns), (40, 50, None));
+    fn a_quantile_is_known_where_it_is_the_same_whatever_becomes_of_the_open() {
+        let ended = [(10, 50), (20, 45), (1_000, 4)];
+        let latency = shown(&ended, &[(5_000, 1)]);
+        // The hundredth of a hundred hangs; the ninety-ninth ended in a second either way.
+        assert_eq!((ms(latency.p50_ns), ms(latency.p90_ns), ms(latency.p99_ns) / 10), (10, 20, 100));
+        assert_eq!(latency.at_least_ns, Some(latency.p999_ns));
+        assert!(ms(latency.p999_ns) >= 4_990, "{latency:?}");
+    }
+
+    #[test]
+    fn a_bound_is_what_the_data_show_and_not_the_largest_age() {
+        // Twenty that are open at 5.5 s may all end at 6 s: the one that hangs for 15 s says nothing of the p99.
+        let latency = shown(&[(1_000, 1_000)], &[(5_500, 20), (15_000, 1)]);
+        assert!((5_400..=5_600).contains(&ms(latency.p99_ns)), "{latency:?}");
+        assert_eq!(latency.at_least_ns, Some(latency.p99_ns));
+    }
+
+    #[test]
+    fn what_ended_later_in_another_visit_says_nothing_of_what_hangs_in_this_one() {
+        // 64 are open at 5 s and would take a minute; elsewhere one ended in 7 s.
+        let latency = shown(&[(10, 5_000), (7_000, 1)], &[(5_000, 64)]);
+        assert!(latency.at_least_ns == Some(latency.p99_ns) && ms(latency.p99_ns) < 5_100, "{latency:?}");
     }
 
     #[test]
     fn a_share_of_the_ended_gives_the_quantile_of_all() {
-        let share = |q, ended: &[(u64, u64)], open: &[(u64, u64)]| {
+        let share = |q, ended: &[(u64, u64)], awaited: &[(u64, u64)], open: &[(u64, u64)]| {
             let ended = latencies(ended);
-            share_of_ended(q, &ended, &latencies(open)).map(|share| ms(ended.value_at_quantile(share)))
+            let share = share_of_ended(q, &ended, &latencies(awaited), &latencies(open));
+            share.map(|share| ms(ended.value_at_quantile(share)))
         };
         let ended = [(10, 84), (20, 10)];
-        assert_eq!((share(0.5, &ended, &[]), share(0.99, &ended, &[])), (Some(10), Some(20)));
+        assert_eq!((share(0.5, &ended, &[], &[]), share(0.99, &ended, &[], &[])), (Some(10), Some(20)));
         // Of 97 that were open all take longer than any that ended.
-        assert_eq!((share(0.4, &ended, &[(9_000, 97)]), share(0.46, &ended, &[(9_000, 97)])), (Some(10), Some(20)));
-        assert_eq!(share(0.99, &ended, &[(9_000, 6)]), None);
-        for q in [0.1, 0.25, 0.5, 0.9, 0.99] {
-            let (ended, open) = ([(10, 7), (30, 5), (40, 9), (50, 300)], [(20, 3), (45, 4)]);
-            let curve = Curve::new(&latencies(&ended), &latencies(&open));
-            assert_eq!(share(q, &ended, &open), Some(ms(curve.at(q))), "{q}");
-        }
+        let open = [(9_000, 97)];
+        assert_eq!((share(0.4, &ended, &[], &open), share(0.46, &ended, &[], &open)), (Some(10), Some(20)));
+        assert_eq!(share(0.99, &ended, &[], &[(9_000, 6)]), None);
+        // Of 94 that ended later, half took longer than 10 ms.
+        assert_eq!((share(0.4, &ended, &[(20, 94)], &[]), share(0.5, &ended, &[(20, 94)], &[])), (Some(10), Some(20)));
     }
 
     #[test]

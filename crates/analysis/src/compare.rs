@@ -483,9 +483,11 @@ fn pair(
     for (arm, side) in arms.iter().zip(&mut sides) {
         for run in arm {
             let Some(series) = find(run, of) else { continue };
-            let points = series.points.iter().filter(|p| SeriesPosition::new(series, p) == place);
-            let numbers: Vec<u32> = points.map(|p| p.point).collect();
-            side.extend(samples::figures(&run.records, &numbers, measure)?);
+            let points = || series.points.iter().filter(|p| SeriesPosition::new(series, p) == place);
+            let Some(first) = points().next() else { continue };
+            let numbers: Vec<u32> = points().map(|p| p.point).collect();
+            let row = series.together_of(first).unwrap_or(first);
+            side.extend(samples::figures(&run.records, &numbers, row, measure)?);
         }
     }
     let [a, b] = sides;

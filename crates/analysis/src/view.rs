@@ -29,7 +29,7 @@ pub(crate) use clients::ceiling_of;
 pub use clients::{ClientFigures, ClientFull, ClientNic, ClientSpread};
 pub use growth::{Growth, GrowthPlan, PlannedClients};
 pub(crate) use open::load_in_words;
-pub use open::{BoundFigures, OpenLoop};
+pub use open::{BoundFigures, OpenLoop, OutstandingGrowth};
 pub use predicted_curve::PredictedCurve;
 pub use sent_requests::SentRequests;
 pub(crate) use summary::is_visit;
@@ -200,7 +200,7 @@ pub enum Bottleneck {
     Nic,
     /// `--max-rate`.
     RateCap,
-    /// `--rate`: the target kept up with it.
+    /// `--rate`: the target was not seen to fall behind it.
     #[serde(rename = "asked-rate")]
     RequestedRate,
     /// linerate rested after connections that failed, or paused because the target asked for it.
@@ -441,7 +441,7 @@ pub struct HostFigures {
     pub total_p50_ns: u64,
     /// 99th percentile of the time to last byte, in nanoseconds.
     pub total_p99_ns: u64,
-    /// Times to first byte of this value are at least this: requests that had waited so long had none. Absent where
+    /// Times to first byte from this value on are at least what they say: some requests had none. Absent where
     /// none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttfb_at_least_ns: Option<u64>,

@@ -34,7 +34,7 @@ pub fn secondary(point: &Point, moves_bytes: bool) -> BTreeMap<String, f64> {
     }
     for (name, latency) in [("ttfb", &point.ttfb), ("total", &point.total)] {
         // A lower bound, which is all that requests which had not ended may leave of a quantile, is no figure.
-        let is_known = |ns: u64| latency.count > 0 && latency.at_least_ns != Some(ns);
+        let is_known = |ns: u64| latency.count > 0 && latency.at_least_ns.is_none_or(|least| ns < least);
         for (quantile, ns) in [("p50", latency.p50_ns), ("p99", latency.p99_ns)] {
             if is_known(ns) {
                 put(&format!("{name}_{quantile}_ns"), ns as f64);

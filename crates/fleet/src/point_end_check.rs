@@ -1,7 +1,7 @@
 //! What an agent says at the end of a point, held against what it told while it drove it.
 
 use linerate_record::plausibility::of_in_flight;
-use linerate_record::run::{InFlightRow, Op, OutsideRow};
+use linerate_record::run::{AwaitedLatencies, InFlightRow, Op, OutsideRow};
 
 use crate::load_protocol::{
     DrivenEnd, KIND_BYTES_MAX, LEFT_UPLOADS_MAX, LeftUpload, PointOrder, Pulse, check_histogram, check_kinds, check_op,
@@ -112,7 +112,9 @@ pub(crate) fn check_in_flight(
         if row.host >= hosts || row.open > u64::from(order.concurrency) {
             return Err(format!("{} open requests to host {}", row.open, row.host));
         }
-        row.histograms().try_for_each(|histogram| check_histogram(histogram, row.open))?;
+        row.open_histograms().try_for_each(|histogram| check_histogram(histogram, row.open))?;
+        let awaited = row.awaited.iter().flat_map(AwaitedLatencies::histograms);
+        awaited.into_iter().try_for_each(|histogram| check_histogram(histogram, u64::from(order.concurrency)))?;
     }
     let bytes = rows.iter().flat_map(|row| row.failed_bytes.iter().chain(&row.open_bytes));
     let bytes = bytes.fold(0_i64, |sum, (_, bytes)| sum.saturating_add(*bytes));
@@ -149,6 +151,13 @@ mod tests {
             InFlightRow { ages: latencies(3), ..row.clone() },
             InFlightRow { unanswered_ages_intended: Some(latencies(3)), ..row.clone() },
             InFlightRow { ttfb: EncodedHistogram("AAAA".to_owned()), ..row.clone() },
+            InFlightRow {
+                awaited: Some(AwaitedLatencies {
+                    total: latencies(u64::from(order().concurrency) + 1),
+                    ..AwaitedLatencies::default()
+                }),
+                ..row.clone()
+            },
         ] {
             assert!(check(&wrong).is_err(), "{wrong:?}");
         }

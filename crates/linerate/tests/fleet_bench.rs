@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, Manifest, PointLine, Purpose, StopReason};
+use linerate_record::run::{InFlightRow, Interval, Manifest, PointLine, Purpose, StopReason};
 
 use crate::hostile::server::{Hostile, Manner, Said};
 use crate::running::agents::{Place, agents, bench, kill, loader};
@@ -135,7 +135,9 @@ fn the_load_of_all_clients_goes_on_until_the_requests_of_each_have_ended() {
     let ends = lines::<PointLine>(&place.path("run").join("points.jsonl")).into_iter();
     let in_flight: Vec<_> =
         ends.filter_map(|line| if let PointLine::End(end) = line { end.in_flight } else { None }).collect();
-    assert!(in_flight.len() == 1 && in_flight[0].is_empty(), "it ended well: {in_flight:?}");
+    assert_eq!(in_flight.len(), 1, "one point");
+    let has_ended_well = |row: &InFlightRow| (row.failed, row.open) == (0, 0) && row.awaited.is_some();
+    assert!(in_flight[0].iter().all(has_ended_well), "{in_flight:?}");
 }
 
 /// A run that goes on, with what it says kept.

@@ -22,7 +22,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
 use self::backoff_time::{BackoffSlots, BackoffTime};
-use self::ending::Stage;
+use self::ending::{EndTimes, Stage};
 pub(crate) use self::ending::{InFlight, SharedEnd, rows};
 use self::next_request::NextRequest;
 use crate::connection::{Buffers, Connection, Exchange, ExchangeProgress, ExpectedListing, Phase};
@@ -128,7 +128,7 @@ struct Worker<'a> {
     awaited: u64,
     /// Whether some of them were given up.
     gave_up: bool,
-    not_ended_well: InFlight,
+    in_flight_at_end: InFlight,
     /// The longest latency so far.
     longest_ns: u64,
     ticks: Ticks,
@@ -174,7 +174,7 @@ pub(crate) fn run(given: WorkerTask<'_>) -> Result<WorkerEnd, Errno> {
         stage: Stage::Counting,
         awaited: 0,
         gave_up: false,
-        not_ended_well: InFlight::new(),
+        in_flight_at_end: InFlight::new(),
         longest_ns: 0,
         ticks: Ticks::new(given.begin_ns, given.plan.interval_ns),
         scan_at_ns: given.begin_ns + TIMEOUT_SCAN_NS,
@@ -213,7 +213,7 @@ impl Worker<'_> {
             unfinished,
             exhausted: self.exhausted,
             alongside: std::mem::take(&mut self.alongside),
-            in_flight: std::mem::take(&mut self.not_ended_well),
+            in_flight: std::mem::take(&mut self.in_flight_at_end),
         })
     }
 
@@ -380,7 +380,7 @@ impl Worker<'_> {
         if self.counts() {
             self.tally_success(host, op, bytes, begun, first_byte_ns, now_ns);
         } else {
-            self.settled(host, op, begun, false);
+            self.settled(host, op, begun, Some(EndTimes { first_byte_ns, end_ns: now_ns }));
             self.answered_alongside(op, bytes);
         }
     }
@@ -442,7 +442,7 @@ impl Worker<'_> {
         self.resting.begin(&self.backoffs, now_ns);
         if !again {
             if request_spec.call.is_none() {
-                self.settled(request_spec.host, request_spec.op, since, true);
+                self.settled(request_spec.host, request_spec.op, since, None);
             }
             self.upload_failed(request_spec, why);
             self.free_slot(now_ns);

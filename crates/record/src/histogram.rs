@@ -50,7 +50,8 @@ pub struct Latency {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999_95_ns: Option<[u64; 2]>,
     pub max_ns: u64,
-    /// Quantiles of this value are at least this: requests that had taken so long had not ended. Absent where none is.
+    /// Quantiles from this value on are at least what they say: of requests that had not ended it is not known how long
+    /// they take. Absent where all are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least_ns: Option<u64>,
     /// The distribution as `[percentile, nanoseconds]`, percentile rising from 0 to 100.

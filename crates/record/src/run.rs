@@ -17,7 +17,7 @@ use core::net::IpAddr;
 use std::fmt;
 
 pub use failure_kind::{FailureKind, is_answer, is_throttling};
-pub use in_flight::{InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, coarse};
+pub use in_flight::{AwaitedLatencies, InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, coarse};
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
 pub use merge::{in_sequence, side_by_side};

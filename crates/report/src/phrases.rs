@@ -78,9 +78,9 @@ pub(crate) fn latency(of: &Latency, ns: u64) -> String {
     if of.count == 0 { ABSENT.to_owned() } else { quantile(ns, of.at_least_ns) }
 }
 
-/// A quantile of latencies, of which those of the value `at_least_ns` are at least that.
+/// A quantile of latencies, of which those from `at_least_ns` on are at least what they are.
 pub(crate) fn quantile(ns: u64, at_least_ns: Option<u64>) -> String {
-    let bound = if at_least_ns == Some(ns) { "≥" } else { "" };
+    let bound = if at_least_ns.is_some_and(|least| ns >= least) { "≥" } else { "" };
     format!("{bound}{}", duration_ns(ns as f64))
 }
 

@@ -1,8 +1,12 @@
-//! What of a point's requests had ended at its end, and what that leaves open of its throughput.
+//! What of a point's requests had ended at its end, and what that leaves open of its throughput and latencies.
+
+use std::collections::BTreeMap;
 
 use linerate_record::histogram::{self, DecodeError, EncodedHistogram, Latencies, Latency, add_encoded};
 use linerate_record::load::Workload;
-use linerate_record::run::{InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, StopReason};
+use linerate_record::run::{
+    InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, StopReason,
+};
 
 use super::point_end;
 use crate::censored::with_open;
@@ -21,8 +25,10 @@ pub(super) struct Ended {
     pub(super) unended: Option<Unended>,
     /// Whether a request succeeded.
     has_succeeded: bool,
-    /// What was in flight at the end and did not end well.
-    rows: Vec<InFlightRow>,
+    /// What was in flight at the end, each with the number of its point.
+    rows: Vec<(u32, InFlightRow)>,
+    /// Of points at whose end requests waited for a slot: how long all had been due that had not ended.
+    overdue: BTreeMap<u32, EncodedHistogram>,
 }
 
 /// What is open of a point, of which these intervals are measured and so much was counted in them.
@@ -41,8 +47,10 @@ pub(super) fn of_point(
     // Where all objects were asked for, nothing was in flight when the point ended.
     let is_exhausted = ends().any(|end| end.ended == StopReason::ObjectsExhausted);
     let slots = in_flight(begin, measured, requested).filter(|_| !is_exhausted);
-    let rows: Vec<InFlightRow> = ends().flat_map(|end| end.in_flight.iter().flatten()).cloned().collect();
-    let open: u64 = rows.iter().filter(|row| !row.op.is_detail()).map(|row| row.open).sum();
+    let of_end =
+        |end: &PointEnd| end.in_flight.iter().flatten().map(|row| (end.point, row.clone())).collect::<Vec<_>>();
+    let rows: Vec<(u32, InFlightRow)> = ends().flat_map(of_end).collect();
+    let open: u64 = rows.iter().filter(|(_, row)| !row.op.is_detail()).map(|(_, row)| row.open).sum();
     let without = sum.moved_bytes.max(0) as f64 / seconds;
     let with = (sum.moved_bytes + sum.open_bytes).max(0) as f64 / seconds;
     let is_wide = with - without > WIDTH_MAX * with;
@@ -52,27 +60,46 @@ pub(super) fn of_point(
         unended: (open > 0).then_some(unended),
         has_succeeded: sum.requests > 0,
         rows,
+        overdue: overdue(measured),
     }
 }
 
+/// Of each visit, the last measured interval, where requests waited at its end: of these nothing was in flight.
+fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
+    let last: BTreeMap<u32, &Interval> = measured.iter().map(|interval| (interval.point, *interval)).collect();
+    let ages = |interval: &Interval| {
+        let open = interval.open.as_ref().filter(|open| open.backlog > 0)?;
+        open.ages.clone()
+    };
+    last.into_iter().filter_map(|(point, interval)| Some((point, ages(interval)?))).collect()
+}
+
 impl Ended {
-    /// What is known of the requests that had not ended, of rows for which this holds.
+    /// What is known of the requests that were in flight at the end, of rows for which this holds.
     pub(super) fn open_times(&self, is_its: impl Fn(&InFlightRow) -> bool) -> Result<OpenTimes, DecodeError> {
-        let rows = || self.rows.iter().filter(|row| is_its(row));
+        let rows = || self.rows.iter().map(|(_, row)| row).filter(|row| is_its(row));
+        let awaited = || rows().filter_map(|row| row.awaited.as_ref());
         Ok(OpenTimes {
             ages: summed(rows().map(|row| &row.ages))?,
-            ttfb: summed(rows().map(|row| &row.ttfb))?,
+            ttfb: summed(rows().map(|row| &row.ttfb).chain(awaited().map(|awaited| &awaited.ttfb)))?,
             unanswered_ages: summed(rows().map(|row| &row.unanswered_ages))?,
+            awaited: summed(awaited().map(|awaited| &awaited.total))?,
         })
     }
 
-    /// The same from when they were due, in an open loop.
+    /// The same from when they were due, in an open loop. Where requests waited for a slot, all that had not ended
+    /// counts as open: what became of those in flight says nothing of the others.
     pub(super) fn open_times_intended(&self) -> Result<OpenTimes, DecodeError> {
-        let rows = || self.rows.iter().filter(|row| !row.op.is_detail());
+        let is_its = |(point, row): &&(u32, InFlightRow)| !row.op.is_detail() && !self.overdue.contains_key(point);
+        let rows = || self.rows.iter().filter(is_its).map(|(_, row)| row);
+        let awaited = || rows().filter_map(|row| row.awaited.as_ref());
+        let ttfb = rows().filter_map(|row| row.ttfb_intended.as_ref());
+        let overdue = || self.overdue.values();
         Ok(OpenTimes {
-            ages: summed(rows().filter_map(|row| row.ages_intended.as_ref()))?,
-            ttfb: summed(rows().filter_map(|row| row.ttfb_intended.as_ref()))?,
-            unanswered_ages: summed(rows().filter_map(|row| row.unanswered_ages_intended.as_ref()))?,
+            ages: summed(rows().filter_map(|row| row.ages_intended.as_ref()).chain(overdue()))?,
+            ttfb: summed(ttfb.chain(awaited().filter_map(|awaited| awaited.ttfb_intended.as_ref())))?,
+            unanswered_ages: summed(rows().filter_map(|row| row.unanswered_ages_intended.as_ref()).chain(overdue()))?,
+            awaited: summed(awaited().filter_map(|awaited| awaited.total_intended.as_ref()))?,
         })
     }
 
@@ -88,29 +115,45 @@ impl Ended {
     }
 }
 
-/// What is known of how long requests take that had not ended.
+/// What is known of how long requests take that were in flight at the end.
 pub(super) struct OpenTimes {
-    /// How long they had taken.
+    /// How long those had taken that had not ended.
     ages: Latencies,
     /// Times to the first byte, of those that had one.
     ttfb: Latencies,
     /// How long those had taken that had none.
     unanswered_ages: Latencies,
+    /// How long those took that ended well while they were waited for.
+    awaited: Latencies,
 }
 
 impl OpenTimes {
-    /// The latency of the ended with those that had not.
+    /// The latency of requests that ended in intervals, with those in flight at the end.
     pub(super) fn total(&self, of_ended: Latency, ended: &Latencies) -> Latency {
-        with_open(of_ended, ended, &self.ages)
+        if self.awaited.is_empty() {
+            return with_open(of_ended, ended, &self.ages);
+        }
+        let known = together(ended, &self.awaited);
+        let of_known = histogram::summarize(&known);
+        // Intervals follow from what ended within the point, and stay where what ended behind it is in them.
+        let kept = |interval: Option<[u64; 2]>, ns| interval.filter(|[low, high]| (*low..=*high).contains(&ns));
+        let (p99_95_ns, p999_95_ns) =
+            (kept(of_ended.p99_95_ns, of_known.p99_ns), kept(of_ended.p999_95_ns, of_known.p999_ns));
+        with_open(Latency { p99_95_ns, p999_95_ns, ..of_known }, &known, &self.ages)
     }
 
-    /// The time to first byte of the ended with those that had not: some of these have one.
+    /// The time to first byte of the same: some that had not ended have one.
     pub(super) fn ttfb(&self, ended: &Latencies) -> Latency {
-        let mut known = ended.clone();
-        // Both have the same bounds.
-        let _ = known.add(&self.ttfb);
+        let known = together(ended, &self.ttfb);
         with_open(histogram::summarize(&known), &known, &self.unanswered_ages)
     }
+}
+
+/// The latencies of both, which have the same bounds.
+fn together(one: &Latencies, other: &Latencies) -> Latencies {
+    let mut all = one.clone();
+    let _ = all.add(other);
+    all
 }
 
 fn summed<'a>(mut all: impl Iterator<Item = &'a EncodedHistogram>) -> Result<Latencies, DecodeError> {
@@ -142,7 +185,7 @@ fn in_flight(begin: &PointBegin, measured: &[&Interval], requested: &LoadRequest
 mod tests {
     use linerate_record::finding::{FindingKind, Severity};
     use linerate_record::histogram::{empty, encode};
-    use linerate_record::run::{OpenInterval, PointLine};
+    use linerate_record::run::{AwaitedLatencies, OpenInterval, PointLine};
     use linerate_record::threshold::Threshold;
 
     use super::*;
@@ -292,6 +335,47 @@ mod tests {
         let all = with(&mut records, latencies(3_000, 60), EncodedHistogram::default());
         assert_eq!((all.ttfb.at_least_ns, all.ttfb.count), (None, before.count + 60));
         assert!((2_900_000_000..3_100_000_000).contains(&all.ttfb.p99_ns), "{:?}", all.ttfb);
+    }
+
+    #[test]
+    fn requests_that_ended_while_they_were_waited_for_are_in_quantiles_and_in_no_count_of_requests() {
+        let mut records = whole(&[64], |_| 5);
+        let before = last(&build(&records).unwrap()).clone();
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        let mut slow = empty();
+        slow.record_n(4_000_000_000, 60).unwrap();
+        let [ttfb, total] = [(); 2].map(|()| encode(&slow));
+        let awaited = Some(AwaitedLatencies { ttfb, total, ..AwaitedLatencies::default() });
+        end.in_flight = Some(vec![InFlightRow { awaited, ..InFlightRow::none(0, Op::Get) }]);
+        let view = build(&records).unwrap();
+        let point = last(&view);
+        assert_eq!((point.requests, point.total.count), (before.requests, before.total.count + 60));
+        assert!(point.total.p99_ns >= 3_900_000_000 && before.total.p99_ns < 2_000_000_000, "{:?}", point.total);
+        assert_eq!((point.total.at_least_ns, point.total.max_ns), (None, point.ttfb.max_ns));
+        // The interval of what ended within the point does not hold it.
+        assert_eq!(point.total.p99_95_ns, None);
+        assert!(point.unended.is_none() && point.hosts[0].total_p99_ns >= 3_900_000_000, "{:?}", point.hosts[0]);
+    }
+
+    #[test]
+    fn what_waited_for_a_slot_at_the_end_is_in_intended_latencies() {
+        let mut records = whole(&[64], |_| 5);
+        let Some(PointLine::Begin(begin)) = records.points.first_mut() else { panic!("a beginning comes first") };
+        begin.spec.rate_per_s = Some(100.0);
+        for interval in &mut records.intervals {
+            interval.open =
+                Some(OpenInterval { due: 10, backlog: 0, in_flight: 64, late: encode(&empty()), ages: None });
+            interval.rows.iter_mut().for_each(|row| row.total_intended = Some(row.total.clone()));
+        }
+        let before = last(&build(&records).unwrap()).open.clone().unwrap().total_intended;
+        let mut ages = empty();
+        ages.record_n(3_000_000_000, 300).unwrap();
+        let open = records.intervals.last_mut().and_then(|interval| interval.open.as_mut()).unwrap();
+        (open.backlog, open.ages) = (236, Some(encode(&ages)));
+        let view = build(&records).unwrap();
+        let after = &last(&view).open.as_ref().unwrap().total_intended;
+        assert!(before.p99_ns < 2_000_000_000 && after.p99_ns >= 2_900_000_000, "{after:?}");
+        assert_eq!(after.at_least_ns, Some(after.p99_ns));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::build::point_end;
 use crate::censored::share_of_ended;
 use crate::quantile::{self, InsufficientSamples, Quantile};
 use crate::records::Records;
-use crate::view::Measure;
+use crate::view::{Measure, Point};
 
 /// The figures of one point of one run.
 pub(super) struct Figures {
@@ -16,7 +16,7 @@ pub(super) struct Figures {
     throughput: Option<Figure>,
     p50: Option<Figure>,
     p99: Option<Figure>,
-    /// Quantiles that so many requests had not ended that they are not known.
+    /// What so many requests had not ended that it is not known.
     unknown: Vec<Metric>,
 }
 
@@ -29,7 +29,7 @@ impl Figures {
         }
     }
 
-    /// Whether only a bound of it is known: what other runs have of it is then no figure of their side.
+    /// Whether only bounds of it are known: what other runs have of it is then no figure of their side.
     pub(super) fn is_unknown(&self, metric: Metric) -> bool {
         self.unknown.contains(&metric)
     }
@@ -47,8 +47,14 @@ pub(super) struct Figure {
     pub(super) requests: u64,
 }
 
-/// The figures of the points with these numbers, taken as one; `None` without a whole interval.
-pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Result<Option<Figures>, DecodeError> {
+/// The figures of the points with these numbers, taken as one, which are a row of a report; `None` without a whole
+/// interval.
+pub(super) fn figures(
+    records: &Records,
+    points: &[u32],
+    row: &Point,
+    measure: Measure,
+) -> Result<Option<Figures>, DecodeError> {
     let measured = |i: &&Interval| points.contains(&i.point) && !i.warmup && i.to_ms > i.from_ms;
     let all: Vec<&Interval> = records.intervals.iter().filter(measured).collect();
     let whole_ms = all.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
@@ -60,10 +66,14 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     let merged = merged(all.iter().flat_map(|i| i.whole_rows()))?;
     let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
     let rows: Vec<Vec<&IntervalRow>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
-    let ages = open_ages(records, points)?;
-    let shares = [0.5, 0.99].map(|q| share_of_ended(q, &merged, &ages));
+    let (awaited, ages) = in_flight_at_end(records, points)?;
+    let shares = [0.5, 0.99].map(|q| share_of_ended(q, &merged, &awaited, &ages));
     let metrics = [Metric::P50, Metric::P99].into_iter().zip(shares);
-    let unknown = metrics.filter_map(|(metric, share)| share.is_none().then_some(metric)).collect();
+    let throughput = throughput(&all, measure);
+    // Where no request succeeded, that is what is said of it.
+    let is_unknown = throughput.is_some() && !row.may_be_best();
+    let unknown_quantiles = metrics.filter_map(|(metric, share)| share.is_none().then_some(metric));
+    let unknown = is_unknown.then_some(Metric::Throughput).into_iter().chain(unknown_quantiles).collect();
     let quantiles = quantile::quantiles(&merged, &rows, shares.map(|share| share.unwrap_or(0.5)))?;
     let intervals = rows.len() as u64;
     let latency = |q: Quantile| {
@@ -72,16 +82,19 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     };
     let known = |place: usize| quantiles[place].filter(|_| shares[place].is_some()).map(latency);
     let (p50, p99) = (known(0), known(1));
-    Ok(Some(Figures { errors, throughput: throughput(&all, measure), p50, p99, unknown }))
+    Ok(Some(Figures { errors, throughput, p50, p99, unknown }))
 }
 
-/// How long requests had taken that had not ended behind these points.
-fn open_ages(records: &Records, points: &[u32]) -> Result<Latencies, DecodeError> {
-    let mut ages = histogram::empty();
+/// Of requests that were in flight at the ends of these points: how long those took that ended well while they were
+/// waited for, and how long the others had taken that had not ended.
+fn in_flight_at_end(records: &Records, points: &[u32]) -> Result<(Latencies, Latencies), DecodeError> {
+    let (mut awaited, mut ages) = (histogram::empty(), histogram::empty());
     let ends = points.iter().filter_map(|point| point_end(records, *point));
-    let mut rows = ends.flat_map(|end| end.in_flight.iter().flatten()).filter(|row| !row.op.is_detail());
-    rows.try_for_each(|row| histogram::add_encoded(&mut ages, &row.ages))?;
-    Ok(ages)
+    for row in ends.flat_map(|end| end.in_flight.iter().flatten()).filter(|row| !row.op.is_detail()) {
+        histogram::add_encoded(&mut ages, &row.ages)?;
+        row.awaited.iter().try_for_each(|of| histogram::add_encoded(&mut awaited, &of.total))?;
+    }
+    Ok((awaited, ages))
 }
 
 /// The mean over all intervals.

@@ -3,7 +3,10 @@
 use std::sync::LazyLock;
 
 use linerate_record::histogram;
-use linerate_record::run::{Client, InFlightRow, Interval, IntervalRow, LostClient, MaybeKnown, Op, PointLine};
+use linerate_record::run::{
+    Client, InFlightRow, Interval, IntervalRow, LostClient, MaybeKnown, Op, OpenInterval, PointLine, PointSpec,
+    StopReason,
+};
 
 use super::*;
 use crate::build::tests::{records, row};
@@ -81,7 +84,11 @@ fn throughput_of(intervals: usize, seed: u64, correlation: f64, times: f64) -> R
 /// What a comparison says of groups of runs of one point each, without the rest of their views.
 fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
     let figures = |arm: &[Records]| -> Vec<Figures> {
-        arm.iter().map(|run| samples::figures(run, &[0], Measure::Bytes).unwrap().unwrap()).collect()
+        let of_run = |run: &Records| {
+            let view = build::build(run).unwrap();
+            samples::figures(run, &[0], &view.series[0].points[0], Measure::Bytes).unwrap().unwrap()
+        };
+        arm.iter().map(of_run).collect()
     };
     let (a, b) = (figures(a), figures(b));
     let mut contrasts: Vec<MetricComparison> =
@@ -347,6 +354,92 @@ fn a_quantile_that_requests_which_hang_leave_unknown_in_a_run_is_not_compared() 
     assert_eq!(compared(&hanging(requests / 1_000)), (Metric::ALL.to_vec(), Vec::new()));
     let p99 = UnknownMetric { metric: Metric::P99, a_runs: 0, b_runs: 3 };
     assert_eq!(compared(&hanging(requests / 20)), (vec![Metric::Throughput, Metric::P50], vec![p99]));
+}
+
+/// A run of one point, at whose end one request was in flight that had moved `share` of all bytes.
+fn with_open_bytes(seed: u64, share: f64) -> Records {
+    let mut run = simulated(seed, &[4], 0.0, 1.0);
+    let moved = |i: &Interval| (i.from_ms + 50, (share * i.rows[0].moved_bytes as f64) as i64);
+    let open_bytes: Vec<(u64, i64)> = run.intervals.iter().map(moved).collect();
+    let mut ages = histogram::empty();
+    ages += 6_000_000_000;
+    let ages = histogram::encode(&ages);
+    let Some(PointLine::End(end)) = run.points.last_mut() else { panic!("an end comes last") };
+    end.in_flight = Some(vec![InFlightRow { open: 1, open_bytes, ages, ..InFlightRow::none(0, Op::Get) }]);
+    run.settled()
+}
+
+#[test]
+fn a_throughput_that_open_requests_leave_between_two_values_is_not_compared_and_holds_no_threshold() {
+    let compared = |open_runs: u32, share: f64| {
+        let b = |seed| {
+            if seed < 4 + u64::from(open_runs) { with_open_bytes(seed, share) } else { with_open_bytes(seed, 0.0) }
+        };
+        let a = [1, 2, 3].map(|seed| with_open_bytes(seed, 0.0));
+        let mut found = compare(&a, &[4, 5, 6].map(b), Some(0.05)).unwrap();
+        let point = found.series.remove(0).points.remove(0);
+        let metrics: Vec<Metric> = point.contrasts.iter().map(|c| c.metric).collect();
+        assert_eq!((point.a_failed_runs, point.b_failed_runs), (0, 0), "its requests succeeded");
+        (metrics, point.unknown, found.threshold.unwrap())
+    };
+    let nothing = || ComparisonThreshold { share: 0.05, missed: Vec::new(), untested: Vec::new() };
+    assert_eq!(compared(3, 0.01), (Metric::ALL.to_vec(), Vec::new(), nothing()), "a hundredth is little");
+    for open_runs in [1, 3] {
+        let unknown = UnknownMetric { metric: Metric::Throughput, a_runs: 0, b_runs: open_runs };
+        let untested = ComparisonThreshold { untested: vec!["get 1MiB × 4".to_owned()], ..nothing() };
+        let expected = (vec![Metric::P50, Metric::P99], vec![unknown], untested);
+        assert_eq!(compared(open_runs, 0.3), expected, "{open_runs} of B are lower by three tenths, or not");
+    }
+}
+
+#[test]
+fn throughput_is_compared_exactly_where_bench_lets_it_be_the_best() {
+    let of_spec = |change: fn(&mut PointSpec)| {
+        let mut run = with_open_bytes(1, 0.0);
+        for line in &mut run.points {
+            if let PointLine::Begin(begin) = line {
+                change(&mut begin.spec);
+            }
+        }
+        run
+    };
+    // Of some 4,000 requests.
+    let many = || of_spec(|spec| spec.concurrency = 60_000);
+    let mut exhausted = many();
+    let Some(PointLine::End(end)) = exhausted.points.last_mut() else { panic!("an end comes last") };
+    end.ended = StopReason::ObjectsExhausted;
+    let mut capped = many();
+    capped.intervals[9].waiting_for_cap = 1;
+    let mut uploads = many();
+    call(&mut uploads, "multipart");
+    uploads.manifest.requested.part_concurrent = Some(32);
+    let mut wide_uploads = uploads.clone();
+    wide_uploads.manifest.requested.part_concurrent = Some(4);
+    let open_loop = |in_flight: u32| {
+        let mut run = of_spec(|spec| (spec.concurrency, spec.rate_per_s) = (60_000, Some(2_000.0)));
+        let late = histogram::encode(&histogram::empty());
+        for interval in &mut run.intervals {
+            interval.open = Some(OpenInterval { due: 200, backlog: 0, in_flight, late: late.clone(), ages: None });
+        }
+        run
+    };
+    for (name, run, is_known) in [
+        ("whole", with_open_bytes(1, 0.0), true),
+        ("a hundredth is open", with_open_bytes(1, 0.01), true),
+        ("three tenths are open", with_open_bytes(1, 0.3), false),
+        ("fewer ended than were in flight", many(), false),
+        ("all objects were asked for", exhausted, true),
+        ("requests waited for the rate", capped, true),
+        ("uploads of 32 parts at a time", uploads, true),
+        ("uploads of four", wide_uploads, false),
+        ("an open loop", open_loop(30), true),
+        ("an open loop with all in flight", open_loop(30_000), false),
+    ] {
+        let run = runs(&[run]).unwrap().remove(0);
+        let row = &run.view.series[0].points[0];
+        let figures = samples::figures(&run.records, &[0], row, Measure::Bytes).unwrap().unwrap();
+        assert_eq!(!figures.is_unknown(Metric::Throughput), is_known, "{name}");
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub struct ClientFigures {
     pub total_p50_ns: u64,
     /// 99th percentile of the time to last byte, in nanoseconds, from the same instants.
     pub total_p99_ns: u64,
-    /// Times to first byte of this value are at least this: requests that had waited so long had none. Absent where
+    /// Times to first byte from this value on are at least what they say: some requests had none. Absent where
     /// none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttfb_at_least_ns: Option<u64>,

@@ -81,6 +81,11 @@ pub(crate) fn points(view: &View) -> Vec<&Point> {
     view.series.iter().flat_map(|s| &s.points).collect()
 }
 
+/// Whether each request of a visit has a latency, and besides those alone that were in flight at its end.
+pub(crate) fn has_a_latency_of_each_request(point: &Point) -> bool {
+    (point.requests..=point.requests + u64::from(point.concurrency)).contains(&point.total.count)
+}
+
 /// A server of `linerate target`, ended with the test.
 pub(crate) struct Served {
     child: Child,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use linerate_record::histogram::{Latencies, empty, encode};
-use linerate_record::run::{InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, Op, coarse};
+use linerate_record::run::{AwaitedLatencies, InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, Op, coarse};
 use linerate_wire::connection_slab::Events;
 use rustix::io::Errno;
 
@@ -73,15 +73,50 @@ impl SharedEnd {
     }
 }
 
-/// Requests of an operation to a host that were in flight at the end and did not end well.
+/// Requests of an operation to a host that were in flight at the end.
 #[derive(Default)]
-pub(crate) struct NotEndedWell {
+pub(crate) struct InFlightAtEnd {
     pub(crate) failed: u64,
     pub(crate) failed_bytes: BTreeMap<u64, i64>,
     pub(crate) open: u64,
     pub(crate) open_bytes: BTreeMap<u64, i64>,
     times: OpenTimes,
     times_intended: OpenTimes,
+    awaited: AwaitedTimes,
+    awaited_intended: AwaitedTimes,
+}
+
+/// Latencies of requests that ended well behind the point, from when they were started or from when they were due.
+#[derive(Default)]
+struct AwaitedTimes {
+    ttfb: Option<Latencies>,
+    total: Option<Latencies>,
+}
+
+impl AwaitedTimes {
+    fn record(&mut self, from_ns: u64, first_byte_ns: u64, end_ns: u64) {
+        self.ttfb.get_or_insert_with(empty).saturating_record(first_byte_ns.saturating_sub(from_ns));
+        self.total.get_or_insert_with(empty).saturating_record(end_ns.saturating_sub(from_ns));
+    }
+
+    fn add(&mut self, other: &AwaitedTimes) {
+        add_latencies(&mut self.ttfb, other.ttfb.as_ref());
+        add_latencies(&mut self.total, other.total.as_ref());
+    }
+}
+
+/// Adds what another thread had; both have the same bounds.
+fn add_latencies(sum: &mut Option<Latencies>, more: Option<&Latencies>) {
+    if let Some(more) = more {
+        let _ = sum.get_or_insert_with(empty).add(more);
+    }
+}
+
+/// When a request ended well.
+#[derive(Clone, Copy)]
+pub(super) struct EndTimes {
+    pub(super) first_byte_ns: u64,
+    pub(super) end_ns: u64,
 }
 
 /// What is known of how long open requests take, from when they were started or from when they were due.
@@ -107,23 +142,41 @@ impl OpenTimes {
     fn add(&mut self, other: &OpenTimes) {
         let sums = [&mut self.ages, &mut self.ttfb, &mut self.unanswered_ages];
         for (sum, more) in sums.into_iter().zip([&other.ages, &other.ttfb, &other.unanswered_ages]) {
-            if let Some(more) = more {
-                // Both have the same bounds.
-                let _ = sum.get_or_insert_with(empty).add(more);
-            }
+            add_latencies(sum, more.as_ref());
         }
     }
 }
 
-impl NotEndedWell {
+impl InFlightAtEnd {
     /// Adds what another thread had.
-    pub(crate) fn add(&mut self, other: &NotEndedWell) {
+    pub(crate) fn add(&mut self, other: &InFlightAtEnd) {
         self.failed += other.failed;
         self.open += other.open;
         other.failed_bytes.iter().for_each(|(at, bytes)| *self.failed_bytes.entry(*at).or_default() += bytes);
         other.open_bytes.iter().for_each(|(at, bytes)| *self.open_bytes.entry(*at).or_default() += bytes);
         self.times.add(&other.times);
         self.times_intended.add(&other.times_intended);
+        self.awaited.add(&other.awaited);
+        self.awaited_intended.add(&other.awaited_intended);
+    }
+
+    /// Notes one that ended well.
+    fn ended_well(&mut self, since: FirstAttempt, ends: EndTimes) {
+        self.awaited.record(since.first_ns, ends.first_byte_ns, ends.end_ns);
+        if let Some(due_ns) = since.intended_ns {
+            self.awaited_intended.record(due_ns, ends.first_byte_ns, ends.end_ns);
+        }
+    }
+
+    /// Latencies of those that ended well, as a run folder has them.
+    fn awaited(&self) -> Option<AwaitedLatencies> {
+        let AwaitedTimes { ttfb, total } = &self.awaited;
+        Some(AwaitedLatencies {
+            ttfb: encode(ttfb.as_ref()?),
+            total: encode(total.as_ref()?),
+            ttfb_intended: self.awaited_intended.ttfb.as_ref().map(encode),
+            total_intended: self.awaited_intended.total.as_ref().map(encode),
+        })
     }
 
     fn is_open(&mut self, since: FirstAttempt, first_byte_ns: Option<u64>, now_ns: u64) {
@@ -141,7 +194,7 @@ fn book(into: &mut BTreeMap<u64, i64>, ledger: &Ledger) {
 }
 
 /// By host and operation.
-pub(crate) type InFlight = BTreeMap<(u32, Op), NotEndedWell>;
+pub(crate) type InFlight = BTreeMap<(u32, Op), InFlightAtEnd>;
 
 /// Rows of all threads, as a run folder has them: `at_ms` says in which millisecond of the point an interval is, `None`
 /// for one that is not told.
@@ -156,7 +209,7 @@ pub(crate) fn rows<'a>(
         let moved = by_interval.iter().filter(|(_, bytes)| **bytes != 0);
         coarse(moved.filter_map(|(at, bytes)| Some((at_ms(*at)?, *bytes))).collect(), most)
     };
-    let row = |((host, op), row): (&(u32, Op), &NotEndedWell)| InFlightRow {
+    let row = |((host, op), row): (&(u32, Op), &InFlightAtEnd)| InFlightRow {
         failed: row.failed,
         failed_bytes: moved(&row.failed_bytes),
         open: row.open,
@@ -167,6 +220,7 @@ pub(crate) fn rows<'a>(
         ttfb_intended: row.times_intended.ttfb.as_ref().map(encode),
         unanswered_ages: row.times.unanswered_ages.as_ref().map(encode).unwrap_or_default(),
         unanswered_ages_intended: row.times_intended.unanswered_ages.as_ref().map(encode),
+        awaited: row.awaited(),
         ..InFlightRow::none(*host, *op)
     };
     sums.iter().map(row).collect()
@@ -192,8 +246,9 @@ impl Worker<'_> {
         FirstAttempt { is_alongside: self.stage != Stage::Counting, ..FirstAttempt::starting(now_ns, intended_ns) }
     }
 
-    /// Notes that a request has ended for good, an upload as a whole: one less is waited for.
-    pub(super) fn settled(&mut self, host: u32, op: Op, since: FirstAttempt, failed: bool) {
+    /// Notes that a request has ended for good, an upload as a whole: one less is waited for. `ends` is when it ended
+    /// well, and absent where it failed.
+    pub(super) fn settled(&mut self, host: u32, op: Op, since: FirstAttempt, ends: Option<EndTimes>) {
         // What was given up open is told as such, whatever becomes of it.
         if self.counts() || since.is_alongside || self.stage == Stage::Draining {
             return;
@@ -201,15 +256,17 @@ impl Worker<'_> {
         if self.stage == Stage::Awaiting {
             self.awaited = self.awaited.saturating_sub(1);
         }
-        if failed {
-            self.not_ended_well.entry((host, op)).or_default().failed += 1;
+        let row = self.in_flight_at_end.entry((host, op)).or_default();
+        match ends {
+            Some(ends) => row.ended_well(since, ends),
+            None => row.failed += 1,
         }
     }
 
     /// Takes bytes out of intervals that are over: their request failed behind the last one.
     pub(super) fn take_out(&mut self, host: u32, op: Op, ledger: &Ledger) {
         if !ledger.entries().is_empty() && self.stage != Stage::Draining {
-            book(&mut self.not_ended_well.entry((host, op)).or_default().failed_bytes, ledger);
+            book(&mut self.in_flight_at_end.entry((host, op)).or_default().failed_bytes, ledger);
         }
     }
 
@@ -278,7 +335,7 @@ impl Worker<'_> {
     /// Notes what was in flight at the end of the point and still is.
     fn note_open(&mut self) {
         let now_ns = self.given.clock.now_ns();
-        let rows = &mut self.not_ended_well;
+        let rows = &mut self.in_flight_at_end;
         for connection in self.places.iter().filter(|c| c.phase != Phase::Idle && !c.exchange.since.is_alongside) {
             let exchange = &connection.exchange;
             let (request_spec, since) = (exchange.request_spec, exchange.since);

@@ -3,6 +3,7 @@
 use linerate_record::run::Op;
 
 use super::Worker;
+use super::ending::EndTimes;
 use crate::request_failure::RequestFailure;
 use crate::request_spec::UploadStep;
 use crate::request_spec::{RequestSpec, Subject};
@@ -39,7 +40,8 @@ impl Worker<'_> {
         }
         if !self.counts() {
             if let Some(whole) = completed {
-                self.settled(request_spec.host, Op::Multipart, whole.since, false);
+                let ends = EndTimes { first_byte_ns, end_ns: now_ns };
+                self.settled(request_spec.host, Op::Multipart, whole.since, Some(ends));
             }
             self.answered_alongside(request_spec.op, bytes);
             return;
@@ -72,7 +74,7 @@ impl Worker<'_> {
         let Some((since, moved)) = broken else { return };
         if !self.counts() {
             self.take_out(request_spec.host, Op::Multipart, &moved);
-            self.settled(request_spec.host, Op::Multipart, since, true);
+            self.settled(request_spec.host, Op::Multipart, since, None);
             return;
         }
         self.tally.moved(request_spec.host, Op::Multipart, -moved.sum());

@@ -52,6 +52,31 @@ pub struct InFlightRow {
     /// The same from the instants at which they were due; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered_ages_intended: Option<EncodedHistogram>,
+    /// Requests that ended well while they were waited for. No interval counts them; quantiles do. Absent where there
+    /// are none, and in older folders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<AwaitedLatencies>,
+}
+
+/// Latencies of requests that were in flight at the end of a point, and ended well behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedLatencies {
+    /// Times to the first byte.
+    pub ttfb: EncodedHistogram,
+    /// Times to the last byte.
+    pub total: EncodedHistogram,
+    /// The same from the instants at which requests were due; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttfb_intended: Option<EncodedHistogram>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_intended: Option<EncodedHistogram>,
+}
+
+impl AwaitedLatencies {
+    /// All its histograms.
+    pub fn histograms(&self) -> impl Iterator<Item = &EncodedHistogram> {
+        [&self.ttfb, &self.total].into_iter().chain([&self.ttfb_intended, &self.total_intended].into_iter().flatten())
+    }
 }
 
 impl InFlightRow {
@@ -72,13 +97,19 @@ impl InFlightRow {
             ttfb_intended: None,
             unanswered_ages: EncodedHistogram(String::new()),
             unanswered_ages_intended: None,
+            awaited: None,
         }
     }
 
-    /// All its histograms: each has at most as many values as requests are open.
-    pub fn histograms(&self) -> impl Iterator<Item = &EncodedHistogram> {
+    /// Its histograms of open requests: each has at most as many values as requests are open.
+    pub fn open_histograms(&self) -> impl Iterator<Item = &EncodedHistogram> {
         let intended = [&self.ages_intended, &self.ttfb_intended, &self.unanswered_ages_intended];
         [&self.ages, &self.ttfb, &self.unanswered_ages].into_iter().chain(intended.into_iter().flatten())
+    }
+
+    /// All its histograms.
+    pub fn histograms(&self) -> impl Iterator<Item = &EncodedHistogram> {
+        self.open_histograms().chain(self.awaited.iter().flat_map(AwaitedLatencies::histograms))
     }
 }
 
