@@ -46,7 +46,7 @@ impl BondSpec {
     /// What the node's end is made with, as `ip link add NAME` takes it.
     #[must_use]
     pub fn node_end(&self) -> String {
-        self.end(transmit_hash(self.transmit_hash))
+        self.end(self.transmit_hash.name())
     }
 
     /// The same of the switch's end.
@@ -60,7 +60,7 @@ impl BondSpec {
     }
 
     fn end(&self, hash: &str) -> String {
-        let mode = mode(self.mode);
+        let mode = self.mode.name();
         match self.mode {
             BondMode::BalanceRr => format!("type bond miimon 100 mode {mode}"),
             BondMode::Lacp => format!("type bond miimon 100 mode {mode} lacp_rate fast xmit_hash_policy {hash}"),
@@ -76,32 +76,8 @@ impl BondSpec {
             SwitchHash::L3 => "l3",
             SwitchHash::L4 => "l4",
         };
-        let transmit_hash = transmit_hash(self.transmit_hash);
-        format!("mode: {}, transmit_hash: {transmit_hash}, switch_hash: {switch_hash}", mode(self.mode))
-    }
-}
-
-/// The driver's name of a mode.
-const fn mode(mode: BondMode) -> &'static str {
-    match mode {
-        BondMode::Lacp => "802.3ad",
-        BondMode::BalanceXor => "balance-xor",
-        BondMode::BalanceRr => "balance-rr",
-        BondMode::ActiveBackup => "active-backup",
-        BondMode::BalanceTlb => "balance-tlb",
-        BondMode::BalanceAlb => "balance-alb",
-        BondMode::Broadcast => "broadcast",
-    }
-}
-
-const fn transmit_hash(hash: TransmitHash) -> &'static str {
-    match hash {
-        TransmitHash::Layer2 => "layer2",
-        TransmitHash::Layer23 => "layer2+3",
-        TransmitHash::Layer34 => "layer3+4",
-        TransmitHash::Encap23 => "encap2+3",
-        TransmitHash::Encap34 => "encap3+4",
-        TransmitHash::VlanSrcMac => "vlan+srcmac",
+        let (mode, transmit_hash) = (self.mode.name(), self.transmit_hash.name());
+        format!("mode: {mode}, transmit_hash: {transmit_hash}, switch_hash: {switch_hash}")
     }
 }
 

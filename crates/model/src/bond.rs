@@ -48,19 +48,6 @@ pub const fn choice(mode: BondMode, direction: Direction) -> MemberChoice {
     }
 }
 
-/// A mode by the driver's name.
-pub(crate) const fn mode_name(mode: BondMode) -> &'static str {
-    match mode {
-        BondMode::Lacp => "802.3ad",
-        BondMode::BalanceXor => "balance-xor",
-        BondMode::BalanceRr => "balance-rr",
-        BondMode::ActiveBackup => "active-backup",
-        BondMode::BalanceTlb => "balance-tlb",
-        BondMode::BalanceAlb => "balance-alb",
-        BondMode::Broadcast => "broadcast",
-    }
-}
-
 /// The NICs behind a link of a node, a bond or a NIC, each with its place among all: none behind a name that the group
 /// does not have.
 pub(crate) fn nics_of<'a>(group: &'a NodeGroup, link: &'a str) -> impl Iterator<Item = (usize, &'a Nic)> {

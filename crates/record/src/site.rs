@@ -170,6 +170,22 @@ pub enum BondMode {
     Broadcast,
 }
 
+impl BondMode {
+    /// The driver's name, as a site file has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            BondMode::Lacp => "802.3ad",
+            BondMode::BalanceXor => "balance-xor",
+            BondMode::BalanceRr => "balance-rr",
+            BondMode::ActiveBackup => "active-backup",
+            BondMode::BalanceTlb => "balance-tlb",
+            BondMode::BalanceAlb => "balance-alb",
+            BondMode::Broadcast => "broadcast",
+        }
+    }
+}
+
 /// Transmit hash policies of the kernel's bonding driver, by the driver's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TransmitHash {
@@ -191,6 +207,21 @@ pub enum TransmitHash {
     /// VLAN and source MAC.
     #[serde(rename = "vlan+srcmac")]
     VlanSrcMac,
+}
+
+impl TransmitHash {
+    /// The driver's name, as a site file has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            TransmitHash::Layer2 => "layer2",
+            TransmitHash::Layer23 => "layer2+3",
+            TransmitHash::Layer34 => "layer3+4",
+            TransmitHash::Encap23 => "encap2+3",
+            TransmitHash::Encap34 => "encap3+4",
+            TransmitHash::VlanSrcMac => "vlan+srcmac",
+        }
+    }
 }
 
 /// What a switch hashes to choose a member or a path.

@@ -7,7 +7,7 @@ use super::description::{Wording, derived, factor, group, link, nodes, path, per
 use super::links::{PlaneFrames, private, public, speed_bits_per_s};
 use super::one_node::ResourceDemand;
 use super::{Case, Kind, ResourceLimit};
-use crate::bond::{Direction, mode_name, nics_of};
+use crate::bond::{Direction, nics_of};
 use crate::layout::GeometryKind;
 use crate::spread::link_peers::{MemberReach, reach};
 use crate::traffic::{NodeFlow, NodeTraffic};
@@ -185,7 +185,7 @@ fn speed(case: &Case, group: &NodeGroup, plane: &Plane) -> Vec<Input> {
         let bond = &group.bonds[place];
         let at = |key: &str| path(group, &format!("bonds.{place}.{key}"));
         inputs.push(stated(case.site, &format!("NICs of {}", bond.name), bond.nics.join(" and "), at("nics")));
-        inputs.push(stated(case.site, &format!("mode of {}", bond.name), mode_name(bond.mode).to_owned(), at("mode")));
+        inputs.push(stated(case.site, &format!("mode of {}", bond.name), bond.mode.name().to_owned(), at("mode")));
     }
     inputs
 }

@@ -10,7 +10,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource, Spread};
 use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Plane, SwitchHash, TransmitHash};
 
 use super::{Case, finding};
-use crate::bond::{Direction, mode_name, ports};
+use crate::bond::{Direction, ports};
 use crate::spread::link_peers::{MemberReach, reach};
 
 const SOURCE: &str =
@@ -37,8 +37,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             let evidence = format!(
                 "{} plane over {members} ports, mode {}, transmit hash {}, the switch hashes {}",
                 name,
-                mode_name(bond.mode),
-                hash_name(bond.transmit_hash),
+                bond.mode.name(),
+                bond.transmit_hash.name(),
                 switch_name(bond.switch_hash)
             );
             out.push(finding(PlanFindingKind::BondHash, severity, claim, evidence, remedy, SOURCE));
@@ -136,17 +136,6 @@ fn reason(case: &Case, name: &str, plane: &Plane, bond: &Bond) -> Option<(Severi
 /// Whether clients' packets come through a router: they have racks of their own, or nodes announce by BGP.
 fn routed(case: &Case) -> bool {
     case.site.clients.racks > 0 || matches!(case.site.entry, Entry::Bgp { .. })
-}
-
-pub(super) fn hash_name(hash: TransmitHash) -> &'static str {
-    match hash {
-        TransmitHash::Layer2 => "layer2",
-        TransmitHash::Layer23 => "layer2+3",
-        TransmitHash::Layer34 => "layer3+4",
-        TransmitHash::Encap23 => "encap2+3",
-        TransmitHash::Encap34 => "encap3+4",
-        TransmitHash::VlanSrcMac => "vlan+srcmac",
-    }
 }
 
 fn switch_name(hash: SwitchHash) -> &'static str {

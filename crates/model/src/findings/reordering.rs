@@ -8,7 +8,6 @@ use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::site::{BondMode, TransmitHash};
 
-use super::bond_hash::hash_name;
 use super::{Case, finding};
 
 const SOURCE: &str = "Documentation/networking/bonding.rst (balance-rr, xmit_hash_policy)";
@@ -28,7 +27,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
                 BondMode::Lacp | BondMode::BalanceXor if ports => (
                     Severity::Note,
                     "may reorder fragments: only the first fragment of a packet has ports to hash",
-                    format!("transmit hash {}", hash_name(bond.transmit_hash)),
+                    format!("transmit hash {}", bond.transmit_hash.name()),
                     "keep packets unfragmented: leave room for encapsulation in the MTU; TCP alone does not fragment",
                 ),
                 _ => continue,

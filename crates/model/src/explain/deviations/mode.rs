@@ -3,7 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{BondMode, Site};
 
-use crate::bond::{mode_name, ports};
+use crate::bond::ports;
 use crate::explain::deviation::{Variant, link_choices};
 use crate::explain::readings::ReadingId;
 
@@ -18,7 +18,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             if !links.iter().all(|link| could_run(site, link, mode)) {
                 continue;
             }
-            let word = mode_name(mode);
+            let word = mode.name();
             let chosen = links.clone();
             let stated = bond_modes(site, &links);
             found.push(
@@ -50,7 +50,7 @@ fn bond_modes(site: &Site, links: &[String]) -> Vec<(String, String)> {
         let bonds = group.bonds.iter().enumerate().filter(|(_, bond)| links.contains(&bond.name));
         found.extend(bonds.map(|(i, bond)| {
             let path = format!("nodes.{}.bonds.{i}.mode", group.name);
-            (path, mode_name(bond.mode).to_owned())
+            (path, bond.mode.name().to_owned())
         }));
     }
     found

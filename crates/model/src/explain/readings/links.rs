@@ -5,7 +5,7 @@ use linerate_record::site::{Encapsulation, NodeGroup, Plane, Site};
 use linerate_record::units::bits_per_s;
 
 use super::{ExpectedReading, LoadedSite};
-use crate::bond::{Direction, mode_name, nics_of, ports, usable_members};
+use crate::bond::{Direction, nics_of, ports, usable_members};
 use crate::ethernet::{Framing, framed_share};
 use crate::explain::deviation::{HeldNode, links};
 use crate::explain::forecast::{HypotheticalSite, work};
@@ -182,7 +182,7 @@ pub(super) fn bond_mode(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedRe
     let world = loaded.world;
     let mode_in_words = |nodes: &NodeGroup, link: &str| {
         let bond = nodes.bonds.iter().find(|bond| bond.name == link)?;
-        Some(format!("{link} is {}", mode_name(bond.mode)))
+        Some(format!("{link} is {}", bond.mode.name()))
     };
     let mut words = Vec::new();
     for (group, whose) in places(world) {
