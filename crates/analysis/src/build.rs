@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::load::{Spacing, Workload};
 use linerate_record::run::{
-    Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason,
+    InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, PointLine, PointSpec,
+    Purpose, StopReason,
 };
 
 use crate::records::Records;
@@ -413,7 +414,7 @@ fn point(
         driven_by: None,
         clients: Vec::new(),
         client_spread: None,
-        errors: sum.errors,
+        errors: end.errors(sum.errors, |row| !row.op.is_detail()),
     }))
 }
 
@@ -481,7 +482,7 @@ fn ops(rows: &[&IntervalRow], seconds: f64, end: &ended::Ended) -> Result<Vec<Op
             op,
             requests: sum.requests,
             bytes: sum.bytes,
-            errors: sum.errors.values().sum(),
+            errors: end.errors(sum.errors.clone(), |row| row.op == op).values().sum(),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb: open_times.ttfb(&sum.ttfb),
@@ -500,13 +501,14 @@ fn hosts(
     let mut figures = Vec::new();
     for (number, host) in records.manifest.target.hosts.iter().enumerate() {
         let sum = summed(rows.iter().copied().filter(|r| r.host as usize == number))?;
-        let open_times = end.open_times(|row| row.host as usize == number && !row.op.is_detail())?;
+        let is_its = |row: &InFlightRow| row.host as usize == number && !row.op.is_detail();
+        let open_times = end.open_times(is_its)?;
         let ttfb = open_times.ttfb(&sum.ttfb);
         let total = open_times.total(histogram::summarize(&sum.total), &sum.total);
         figures.push(HostFigures {
             host: host.clone(),
             requests: sum.requests,
-            errors: sum.errors.values().sum(),
+            errors: end.errors(sum.errors.clone(), is_its).values().sum(),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb_p50_ns: ttfb.p50_ns,

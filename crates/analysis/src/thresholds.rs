@@ -88,6 +88,9 @@ fn of_series(series: &Series, fails: Fails) -> Option<(bool, String)> {
     let nothing = || (true, "nothing was measured".to_owned());
     let point = series.best_point();
     let nothing = || match series.points.iter().any(Point::has_ended_requests) {
+        true if series.points.iter().any(|point| point.has_ended_requests() && !point.too_few_ended) => {
+            (true, "it is not known: too many requests had not ended".to_owned())
+        }
         true => (true, "fewer requests ended than were in flight".to_owned()),
         false if series.points.is_empty() => nothing(),
         false => (true, NONE_ENDED.to_owned()),
@@ -128,7 +131,8 @@ fn best_mean(series: &Series, best: &Point, measure: Measure) -> f64 {
     pooled.map_or(best.throughput(measure).mean, |best| best.mean)
 }
 
-/// At the best throughput. A quantile of too few requests is not shown to be within its bound.
+/// At the best throughput. A quantile of too few requests is not shown to be within its bound, and neither is one of
+/// which requests that had not ended leave a lower bound alone.
 fn latency(point: &Point, quantile: Quantile, bound_ns: u64) -> (bool, String) {
     let latency = point.first_latency();
     if latency.count < quantile.requests_min() {
@@ -141,7 +145,10 @@ fn latency(point: &Point, quantile: Quantile, bound_ns: u64) -> (bool, String) {
         Quantile::P99 => latency.p99_ns,
         Quantile::P999 => latency.p999_ns,
     };
-    (ns > bound_ns, format!("{} was {} at the best throughput", quantile.name(), duration_ns(ns as f64)))
+    let (name, is_least) = (quantile.name(), latency.at_least_ns.is_some_and(|least| ns >= least));
+    let was = if is_least { "was at least" } else { "was" };
+    let why = if is_least { ": some requests had not ended" } else { "" };
+    (ns > bound_ns || is_least, format!("{name} {was} {} at the best throughput{why}", duration_ns(ns as f64)))
 }
 
 fn errors(series: &Series, bound: f64) -> (bool, String) {
@@ -165,6 +172,19 @@ mod tests {
     use super::*;
     use crate::build::build;
     use crate::build::tests::records;
+
+    #[test]
+    fn a_quantile_that_is_known_as_a_lower_bound_alone_is_not_shown_to_be_within_a_bound() {
+        let mut view = build(&records(&[2], |_| 10)).unwrap();
+        let total = &mut view.series[0].points[0].total;
+        (total.p99_ns, total.at_least_ns) = (5_000_000_000, Some(5_000_000_000));
+        for (text, is_missed) in [("p99>3s", true), ("p99>30s", true), ("p50>30s", false)] {
+            let threshold = [text.parse::<Threshold>().unwrap()];
+            let result = held(&view, &threshold).unwrap().remove(0);
+            assert_eq!(result.missed, is_missed, "{text}: {}", result.reported);
+            assert_eq!(result.reported.contains("at least 5.00 s"), is_missed, "{text}: {}", result.reported);
+        }
+    }
 
     #[test]
     fn throughput_and_errors_are_held_against_their_bounds() {

@@ -64,6 +64,9 @@ pub(super) fn of_point(
     }
 }
 
+/// What requests are called that began in the measured time and failed behind it.
+const FAILED_LATER: &str = "failed while it was waited for";
+
 /// Of each visit, the last measured interval, where requests waited at its end: of these nothing was in flight.
 fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
     let last: BTreeMap<u32, &Interval> = measured.iter().map(|interval| (interval.point, *interval)).collect();
@@ -75,6 +78,20 @@ fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
 }
 
 impl Ended {
+    /// Errors of the measured time with those of requests that were in flight at its end and failed behind it, of rows
+    /// for which this holds.
+    pub(super) fn errors(
+        &self,
+        mut errors: BTreeMap<String, u64>,
+        is_its: impl Fn(&InFlightRow) -> bool,
+    ) -> BTreeMap<String, u64> {
+        let failed: u64 = self.rows.iter().filter(|(_, row)| is_its(row)).map(|(_, row)| row.failed).sum();
+        if failed > 0 {
+            *errors.entry(FAILED_LATER.to_owned()).or_default() += failed;
+        }
+        errors
+    }
+
     /// What is known of the requests that were in flight at the end, of rows for which this holds.
     pub(super) fn open_times(&self, is_its: impl Fn(&InFlightRow) -> bool) -> Result<OpenTimes, DecodeError> {
         let rows = || self.rows.iter().map(|(_, row)| row).filter(|row| is_its(row));
@@ -355,6 +372,19 @@ mod tests {
         // The interval of what ended within the point does not hold it.
         assert_eq!(point.total.p99_95_ns, None);
         assert!(point.unended.is_none() && point.hosts[0].total_p99_ns >= 3_900_000_000, "{:?}", point.hosts[0]);
+    }
+
+    #[test]
+    fn requests_that_failed_while_they_were_waited_for_are_errors() {
+        let mut records = whole(&[64], |_| 5);
+        let before = last(&build(&records).unwrap()).clone();
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        end.in_flight = Some(vec![InFlightRow { failed: 5, ..InFlightRow::none(0, Op::Get) }]);
+        let view = build(&records).unwrap();
+        let point = last(&view);
+        assert_eq!((point.requests, point.error_count()), (before.requests, before.error_count() + 5));
+        assert_eq!((point.ops[0].errors, point.hosts[0].errors), (5, 5));
+        assert!(missed(&view, "errors>0%").0 && requests_failed(&view).is_some(), "{:?}", point.errors);
     }
 
     #[test]

@@ -52,6 +52,10 @@ fn fields(records: &Records) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     found.insert("linerate_version".to_owned(), manifest.linerate_version.clone());
     found.insert("interval_ms".to_owned(), manifest.interval_ms.to_string());
+    // How long a request may take decides which end as errors, and so the tail of the others.
+    if let Some(load) = &manifest.load {
+        found.insert("load.stops.timeout_ns".to_owned(), load.stops.timeout_ns.to_string());
+    }
     let lost = lost_clients(records);
     let names = (0u32..).zip(&manifest.clients).filter(|(number, _)| lost.contains(number));
     let names: Vec<&str> = names.map(|(_, client)| client.name.as_str()).collect();
