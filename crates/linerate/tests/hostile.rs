@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use linerate_record::finding::{FindingKind, Severity};
+use linerate_record::run::failure_kind::FAILED_LATER;
 use tempfile::tempdir;
 
 use self::server::{Hostile, Manner, Said, reply, well};
@@ -309,7 +310,7 @@ fn a_load_of_listings_that_are_not_what_the_run_wrote_fails() {
         assert_eq!(output.status.code(), Some(4), "{what}: {}", shown(&output));
         let view = view(out.path());
         let point = points(&view)[0];
-        let is_its = |k: &String| k.starts_with(kind) || k == "failed while it was waited for";
+        let is_its = |k: &String| k.starts_with(kind) || k == FAILED_LATER;
         assert!(point.requests == 0 && point.errors.keys().all(is_its), "{what}: {:?}", point.errors);
         assert!(point.error_count() > 0, "{what}");
     }

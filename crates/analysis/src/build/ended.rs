@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::histogram::{self, DecodeError, EncodedHistogram, Latencies, Latency, add_encoded};
 use linerate_record::load::Workload;
+use linerate_record::run::failure_kind::FAILED_LATER;
 use linerate_record::run::{
     InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, StopReason,
 };
@@ -63,9 +64,6 @@ pub(super) fn of_point(
         overdue: overdue(measured),
     }
 }
-
-/// What requests are called that began in the measured time and failed behind it.
-const FAILED_LATER: &str = "failed while it was waited for";
 
 /// Of each visit, the last measured interval, where requests waited at its end: of these nothing was in flight.
 fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {

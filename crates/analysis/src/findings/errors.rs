@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::failure_kind::{self, WRONG_BODY};
+use linerate_record::run::failure_kind::{self, FAILED_LATER, WRONG_BODY};
 use linerate_record::run::{FailureKind, is_answer};
 use linerate_record::units::{duration_ns, grouped, percent};
 
@@ -89,10 +89,11 @@ pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
 
 /// What a target did that answered every request, and each with an error; `None` where some were not answered.
 pub(super) fn all_answers(errors: &BTreeMap<String, u64>, retry_after_s: u64) -> Option<String> {
-    if errors.is_empty() || !errors.keys().all(|kind| is_answer(kind)) {
+    // Of the few that were in flight at the end it is not recorded how they failed.
+    let mut kinds = errors.keys().filter(|kind| *kind != FAILED_LATER).peekable();
+    if kinds.peek().is_none() || !kinds.clone().all(|kind| is_answer(kind)) {
         return None;
     }
-    let mut kinds = errors.keys();
     let answered = match (kinds.next().map_or("", String::as_str), kinds.next()) {
         (_, Some(_)) => "the target answered every request with an error".to_owned(),
         (kind, None) => match FailureKind::read(kind) {

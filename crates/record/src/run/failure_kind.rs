@@ -6,6 +6,9 @@ use crate::units::grouped;
 
 /// How a body is counted that is not what was written.
 pub const WRONG_BODY: &str = "wrong body";
+
+/// The kind of requests that were in flight at the end of a point, and failed while they were waited for.
+pub const FAILED_LATER: &str = "failed while it was waited for";
 /// How a body is counted that ended before its length.
 pub const SHORT_BODY: &str = "short body";
 /// How a body is counted that went on behind its length.
