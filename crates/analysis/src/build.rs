@@ -414,7 +414,7 @@ fn point(
         driven_by: None,
         clients: Vec::new(),
         client_spread: None,
-        errors: end.errors(sum.errors, |row| !row.op.is_detail()),
+        errors: end.with_failed_later(sum.errors),
     }))
 }
 
@@ -482,7 +482,7 @@ fn ops(rows: &[&IntervalRow], seconds: f64, end: &ended::Ended) -> Result<Vec<Op
             op,
             requests: sum.requests,
             bytes: sum.bytes,
-            errors: end.errors(sum.errors.clone(), |row| row.op == op).values().sum(),
+            errors: sum.errors.values().sum::<u64>() + end.failed_later(|row| row.op == op),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb: open_times.ttfb(&sum.ttfb),
@@ -508,7 +508,7 @@ fn hosts(
         figures.push(HostFigures {
             host: host.clone(),
             requests: sum.requests,
-            errors: end.errors(sum.errors.clone(), is_its).values().sum(),
+            errors: sum.errors.values().sum::<u64>() + end.failed_later(is_its),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb_p50_ns: ttfb.p50_ns,

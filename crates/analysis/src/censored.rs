@@ -39,13 +39,18 @@ pub(crate) fn share_of_ended(q: f64, ended: &Latencies, awaited: &Latencies, age
     if (ages.is_empty() && awaited.is_empty()) || ended.is_empty() {
         return Some(q);
     }
-    let mut known = ended.clone();
-    // Both have the same bounds.
-    let _ = known.add(awaited);
-    let quantile = Quantiles::new(&known, ages).at(q);
+    let quantile = Quantiles::new(&together(ended, awaited), ages).at(q);
     // The middle of a request, so that rounding does not leave its bucket.
     let below = (ended.count_between(0, quantile.at_least_ns) as f64 - 0.5).max(0.5);
     quantile.is_known.then(|| below / ended.len() as f64)
+}
+
+/// The latencies of both, which have the same bounds.
+#[must_use]
+pub(crate) fn together(one: &Latencies, other: &Latencies) -> Latencies {
+    let mut all = one.clone();
+    let _ = all.add(other);
+    all
 }
 
 /// A quantile, or what it is at least.
@@ -65,10 +70,7 @@ struct Quantiles {
 
 impl Quantiles {
     fn new(ended: &Latencies, ages: &Latencies) -> Quantiles {
-        let mut all = ended.clone();
-        // Both have the same bounds.
-        let _ = all.add(ages);
-        Quantiles { at_once: up_to(&all), ended: up_to(ended) }
+        Quantiles { at_once: up_to(&together(ended, ages)), ended: up_to(ended) }
     }
 
     fn at(&self, q: f64) -> Quantile {

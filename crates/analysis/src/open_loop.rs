@@ -445,7 +445,7 @@ pub(crate) fn limit(best: &Point, requested: &LoadRequest) -> Option<SeriesLimit
     })
 }
 
-/// What is claimed of a rate that was asked for and reached, and what helps.
+/// What is claimed of a rate that was requested and reached, and what helps.
 fn verdict_on_rate(open: &OpenLoop, requested: &LoadRequest) -> (String, &'static str) {
     let rate = count(open.requested_per_s);
     let searched = requested.rate_search.as_ref().and(requested.slo.as_ref());

@@ -191,7 +191,7 @@ const EVERY: u64 = 2;
 /// Sizes of objects, the first as often as both others.
 const SIZES: [&str; 4] = ["4MiB", "4MiB", "256KiB", "64KiB"];
 
-/// What is measured beside GET and PUT with 16 in flight: an operation, and how much is in flight.
+/// What is measured in addition to GET and PUT with 16 in flight: an operation, and how much is in flight.
 const THIRD: [(&str, u32); 4] = [("get", 64), ("get", 4), ("put", 64), ("mixed", 16)];
 
 /// What a world may be used for.

@@ -90,7 +90,7 @@ impl Lab {
         let (program, out) = (self.linerate.to_string_lossy(), out.to_string_lossy());
         let hosts = self.hosts();
         let words = ["bench", "--host", &hosts, "--no-ceiling", "--yes-load", "--quiet", "-o", &out];
-        let all: Vec<&str> = [&program].into_iter().map(AsRef::as_ref).chain(words).chain(flags.split(' ')).collect();
+        let all = [&[program.as_ref()][..], &words, &flags.split(' ').collect::<Vec<_>>()].concat();
         self.exec("client1", &all)
     }
 }

@@ -35,7 +35,7 @@ const SEEDED: [(&str, u32); 3] = [("4MiB", 48), ("256KiB", 192), ("64KiB", 384)]
 
 const TWIN: &str = "--op get --bucket seeded --prefix 4MiB/ --list-existing --concurrent 16 --warmup 1s --duration 4s";
 
-/// Of a point, and of what is read beside it.
+/// Of a point, and of the reading during it.
 const TIME: &str = "--warmup 1s --duration 7s";
 const READ_FOR: &str = "6s";
 
@@ -103,10 +103,10 @@ pub(super) fn record(options: &Options) -> Result<(), Box<dyn Error>> {
             .map(|(_, world)| world)
             .collect();
         let Some(shape) = shape_with_least(&attempts, &due) else { return Ok(()) };
-        let of_shape = due.into_iter().filter(|world| world.shape.name == shape.name).take(OF_A_LAB);
         if is_over() {
             return Ok(());
         }
+        let of_shape = due.into_iter().filter(|world| world.shape.name == shape.name).take(OF_A_LAB);
         let session = Session::begin(options, shape)?;
         for world in of_shape {
             if is_over() {
@@ -129,7 +129,7 @@ fn shape_with_least(attempts: &[Recorded], due: &[&World]) -> Option<&'static Sh
     SHAPES.iter().filter(has_due).min_by_key(|shape| counts.get(shape.name).copied().unwrap_or(0))
 }
 
-/// A lab with its objects, and the twin that was measured last.
+/// A lab with its objects.
 struct Session<'a> {
     options: &'a Options,
     lab: Lab,
@@ -232,22 +232,15 @@ impl<'a> Session<'a> {
             _ => format!("--op mixed --mix get=50,put=50 --bucket written --objects 32 --obj.size {}", world.size),
         };
         let mut reader = Command::new(&self.lab.linerate);
-        reader
-            .arg("explain")
-            .arg(self.lab.file("site.yaml"))
-            .arg("--live")
-            .arg("--fleet")
-            .arg(self.lab.file("fleet.yaml"));
+        let (site, fleet) = (self.lab.file("site.yaml"), self.lab.file("fleet.yaml"));
+        reader.arg("explain").arg(site).arg("--live").arg("--fleet").arg(fleet);
         reader.args(["--for", READ_FOR, "--json", "--record"]).arg(folder.join(format!("{name}.live.json")));
-        reader
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(folder.join(format!("{name}.live.err")))?);
+        let errors = File::create(folder.join(format!("{name}.live.err")))?;
+        reader.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         // Its agents are there when the load has begun.
         let mut reader = crate::process::Running(reader.spawn()?);
-        let report = self.point_in(folder, &name, &format!("{load} --concurrent {in_flight} {TIME}"))?;
+        let mut report = self.point_in(folder, &name, &format!("{load} --concurrent {in_flight} {TIME}"))?;
         let ended = reader.0.wait()?;
-        let mut report = report;
         report["op"] = op.into();
         report["in_flight"] = in_flight.into();
         report["live"] = ended.success().into();

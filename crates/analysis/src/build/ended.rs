@@ -10,7 +10,7 @@ use linerate_record::run::{
 };
 
 use super::point_end;
-use crate::censored::with_open;
+use crate::censored::{together, with_open};
 use crate::estimate::Estimate;
 use crate::records::Records;
 use crate::view::Unended;
@@ -65,7 +65,7 @@ pub(super) fn of_point(
     }
 }
 
-/// Of each visit, the last measured interval, where requests waited at its end: of these nothing was in flight.
+/// Of visits at whose end requests waited for a slot, how long all had been due that had not ended.
 fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
     let last: BTreeMap<u32, &Interval> = measured.iter().map(|interval| (interval.point, *interval)).collect();
     let ages = |interval: &Interval| {
@@ -76,16 +76,16 @@ fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
 }
 
 impl Ended {
-    /// Errors of the measured time with those of requests that were in flight at its end and failed behind it, of rows
-    /// for which this holds.
-    pub(super) fn errors(
-        &self,
-        mut errors: BTreeMap<String, u64>,
-        is_its: impl Fn(&InFlightRow) -> bool,
-    ) -> BTreeMap<String, u64> {
-        let failed: u64 = self.rows.iter().filter(|(_, row)| is_its(row)).map(|(_, row)| row.failed).sum();
+    /// Requests that were in flight at the end and failed behind it, of rows for which this holds.
+    pub(super) fn failed_later(&self, is_its: impl Fn(&InFlightRow) -> bool) -> u64 {
+        self.rows.iter().filter(|(_, row)| is_its(row)).map(|(_, row)| row.failed).sum()
+    }
+
+    /// Errors of the measured time, with those of requests that failed behind it.
+    pub(super) fn with_failed_later(&self, mut errors: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+        let failed = self.failed_later(|row| !row.op.is_detail());
         if failed > 0 {
-            *errors.entry(FAILED_LATER.to_owned()).or_default() += failed;
+            errors.insert(FAILED_LATER.to_owned(), failed);
         }
         errors
     }
@@ -162,13 +162,6 @@ impl OpenTimes {
         let known = together(ended, &self.ttfb);
         with_open(histogram::summarize(&known), &known, &self.unanswered_ages)
     }
-}
-
-/// The latencies of both, which have the same bounds.
-fn together(one: &Latencies, other: &Latencies) -> Latencies {
-    let mut all = one.clone();
-    let _ = all.add(other);
-    all
 }
 
 fn summed<'a>(mut all: impl Iterator<Item = &'a EncodedHistogram>) -> Result<Latencies, DecodeError> {

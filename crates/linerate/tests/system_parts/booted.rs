@@ -21,6 +21,14 @@ pub(crate) fn kernel() -> Option<PathBuf> {
     std::env::var_os("KERNEL").map(PathBuf::from).filter(|path| path.is_file())
 }
 
+/// The same with the folder of its modules.
+pub(super) fn kernel_and_modules() -> Result<(PathBuf, PathBuf), Failed> {
+    let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's, or set KERNEL to a vmlinuz")?;
+    let modules = kernel.with_file_name("modules");
+    let modules = std::fs::read_dir(&modules)?.next().ok_or("no modules of the kernel next to it")??.path();
+    Ok((kernel, modules))
+}
+
 pub(crate) fn watched_by_systemd() -> Result<(), Failed> {
     let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's, or set KERNEL to a vmlinuz")?;
     let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system_parts");

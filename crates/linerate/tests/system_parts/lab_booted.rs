@@ -3,7 +3,7 @@
 use libtest_mimic::Failed;
 use tempfile::tempdir;
 
-use super::booted::kernel;
+use super::booted::kernel_and_modules;
 use super::there_and_back::{bounded, judged, parts};
 use crate::NamedCheck;
 use crate::running::linerate;
@@ -39,16 +39,14 @@ const CASES: usize = 19;
 /// Emulated, it takes some two minutes.
 const SECONDS_MAX: u32 = 1200;
 
-/// What a lab needs, beside what booted.sh puts there; where busybox has one of the name, this takes its place.
+/// What a lab needs in addition to what booted.sh puts there; where busybox has one of the name, this takes its place.
 const PROGRAMS: &str = "dash losetup mkfs.ext4 mkfs.xfs mount nsenter setpriv setsid umount";
 
 /// The same of modules.
 const MODULES: &str = "sch_netem cls_bpf loop ext4 xfs";
 
 fn each_case() -> Result<(), Failed> {
-    let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's, or set KERNEL to a vmlinuz")?;
-    let modules = kernel.with_file_name("modules");
-    let modules = std::fs::read_dir(&modules)?.next().ok_or("no modules of the kernel beside it")??.path();
+    let (kernel, modules) = kernel_and_modules()?;
     let (build, more) = (tempdir()?, tempdir()?);
     std::fs::write(more.path().join("programs"), PROGRAMS)?;
     std::fs::write(more.path().join("modules"), MODULES)?;

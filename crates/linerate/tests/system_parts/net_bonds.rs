@@ -10,7 +10,7 @@ use linerate_analysis::net::view::{NetArrival, NetLeaves, NetView};
 use linerate_record::net::{NetNoPrediction, NetPredictedMembers, NetStray, NetVisit};
 use tempfile::tempdir;
 
-use super::booted::kernel;
+use super::booted::kernel_and_modules;
 use crate::running::{linerate, shown};
 
 /// Emulated, it takes some eight minutes.
@@ -33,9 +33,7 @@ const CASES: [(&str, Option<NetNoPrediction>); 9] = [
 ];
 
 pub(crate) fn predicted_is_carried() -> Result<(), Failed> {
-    let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's")?;
-    let modules = kernel.with_file_name("modules");
-    let modules = std::fs::read_dir(&modules)?.next().ok_or("no modules of the kernel beside it")??.path();
+    let (kernel, modules) = kernel_and_modules()?;
     let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system_parts");
     let (build, more) = (tempdir()?, tempdir()?);
     let mut command = Command::new("timeout");

@@ -11,7 +11,7 @@ use linerate_record::knob::{Locator, Scope};
 use linerate_settings::knobs::KNOBS;
 use tempfile::tempdir;
 
-use super::booted::kernel;
+use super::booted::kernel_and_modules;
 use crate::running::{linerate, shown};
 
 /// Here it takes less than a minute; in the virtual machine, emulated, 279 s on two processors that others used too.
@@ -68,9 +68,7 @@ pub(crate) fn on_this_kernel() -> Result<(), Failed> {
 }
 
 pub(crate) fn on_another_kernel() -> Result<(), Failed> {
-    let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's, or set KERNEL to a vmlinuz")?;
-    let modules = kernel.with_file_name("modules");
-    let modules = std::fs::read_dir(&modules)?.next().ok_or("no modules of the kernel beside it")??.path();
+    let (kernel, modules) = kernel_and_modules()?;
     let folder = tempdir()?;
     let (build, more) = (folder.path().join("build"), folder.path().join("more"));
     std::fs::create_dir(&build)?;

@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use linerate_record::diagnosis::{Cause, Diagnosis};
 use tempfile::tempdir;
 
-use super::booted::kernel;
+use super::booted::kernel_and_modules;
 use crate::running::{linerate, shown};
 
 /// Emulated, it takes some two minutes.
@@ -16,9 +16,7 @@ const SECONDS_MAX: &str = "600";
 
 /// Bonds that hash addresses alone send all to one peer by one member; those that hash ports use both.
 pub(crate) fn members_of_a_bond() -> Result<(), Failed> {
-    let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's")?;
-    let modules = kernel.with_file_name("modules");
-    let modules = std::fs::read_dir(&modules)?.next().ok_or("no modules of the kernel beside it")??.path();
+    let (kernel, modules) = kernel_and_modules()?;
     let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system_parts");
     let (build, more) = (tempdir()?, tempdir()?);
     std::fs::write(more.path().join("site.yaml"), SITE)?;
