@@ -453,11 +453,11 @@ fn verdict_on_rate(open: &OpenLoop, requested: &LoadRequest) -> (String, &'stati
         (Some(slo), _, verdict) => (searched_to(slo, &rate, verdict), WITHOUT_SLO),
         (None, Some(slo), Some(BoundVerdict::Missed)) => {
             let remedy = "give a lower --rate, or drop it: --slo then searches for the highest rate at which it holds";
-            (format!("the target answered the requested {rate} requests/s, too slowly for {slo}"), remedy)
+            (format!("the target was too slow for {slo} at the requested {rate} requests/s"), remedy)
         }
         (None, Some(slo), Some(BoundVerdict::InDoubt)) => {
             let remedy = "measure longer to find out whether it holds";
-            (format!("the target answered the requested {rate} requests/s; {slo} is in doubt"), remedy)
+            (format!("{slo} is in doubt at the requested {rate} requests/s"), remedy)
         }
         (None, Some(_), _) => {
             let remedy = "raise --rate to find the limit, or drop it: --slo then searches for the highest rate at \
@@ -483,12 +483,12 @@ fn not_behind(open: &OpenLoop, rate: &str) -> String {
 /// What a search made of the highest rate that the target answered: it tries rates at which the bounds are missed too.
 fn searched_to(slo: &Slo, rate: &str, verdict: Option<BoundVerdict>) -> String {
     match verdict {
-        Some(BoundVerdict::Missed) => format!("the target answered {rate} requests/s, too slowly for {slo}"),
+        Some(BoundVerdict::Missed) => format!("the target was too slow for {slo} at {rate} requests/s"),
         Some(BoundVerdict::InDoubt) => {
             format!("the search for {slo} needed no higher rate than {rate} requests/s, at which it is in doubt")
         }
         Some(BoundVerdict::Held) | None => {
-            format!("the search for {slo} needed no higher rate: the target answered {rate} requests/s")
+            format!("the search for {slo} needed no higher rate than {rate} requests/s")
         }
     }
 }
@@ -529,7 +529,7 @@ pub(crate) fn findings(label: &str, series: &Series, point: &Point) -> Vec<Findi
                 grouped(point.requests),
                 grouped(open.growth.first),
                 duration_ns(open.growth.from_ms as f64 * 1e6),
-                grouped(open.growth.last),
+                grouped(open.growth.last()),
                 busy_share * 100.0
             ),
             "latencies from the due time grow with the length of such a point: give a lower --rate",

@@ -29,7 +29,7 @@ pub(crate) use clients::ceiling_of;
 pub use clients::{ClientFigures, ClientFull, ClientNic, ClientSpread};
 pub use growth::{Growth, GrowthPlan, PlannedClients};
 pub(crate) use open::load_in_words;
-pub use open::{BoundFigures, OpenLoop, OutstandingGrowth};
+pub use open::{BoundFigures, OpenLoop, OutstandingGrowth, OutstandingThird};
 pub use predicted_curve::PredictedCurve;
 pub use sent_requests::SentRequests;
 pub(crate) use summary::is_visit;

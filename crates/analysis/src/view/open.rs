@@ -55,15 +55,37 @@ pub struct OutstandingGrowth {
     pub from_ms: u64,
     /// The time from then to the end, in milliseconds.
     pub measured_ms: u64,
-    /// Requests that fell due in that time; 0 where too little of the visit is left to judge.
-    pub due: u64,
     /// Requests that were outstanding then.
     pub first: u64,
-    /// The same at the end.
-    pub last: u64,
+    /// The thirds of that time; without requests where too little of the visit is left to judge.
+    #[serde(default)]
+    pub thirds: [OutstandingThird; 3],
     /// By how many requests more were outstanding then than when the measured time began, and where nothing is judged,
     /// at the end: what fills a target that keeps up.
     pub filled: u64,
+}
+
+/// A third of the time in which growth is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutstandingThird {
+    /// Requests that fell due in it.
+    pub due: u64,
+    /// Requests that were outstanding at its end.
+    pub outstanding: u64,
+}
+
+impl OutstandingGrowth {
+    /// Requests that fell due in the time that is judged.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.thirds.iter().map(|third| third.due).sum()
+    }
+
+    /// Requests that were outstanding at the end of it.
+    #[must_use]
+    pub const fn last(&self) -> u64 {
+        self.thirds[2].outstanding
+    }
 }
 
 impl OpenLoop {
@@ -73,10 +95,12 @@ impl OpenLoop {
         (!self.bounds.is_empty()).then(|| slo::together(self.bounds.iter().map(|b| b.verdict)))
     }
 
-    /// Whether there are bounds, of which none is missed and each held as far as was measured.
+    /// Whether there are bounds, of which none is missed and each held as far as was measured, of enough requests to
+    /// tell.
     #[must_use]
     pub fn seems_within(&self) -> bool {
-        self.verdict().is_some_and(|of_all| of_all != BoundVerdict::Missed) && self.bounds.iter().all(|b| b.held)
+        let seems_held = |b: &BoundFigures| b.held && slo::tells(b.count, b.bound.share_over());
+        self.verdict().is_some_and(|of_all| of_all != BoundVerdict::Missed) && self.bounds.iter().all(seems_held)
     }
 }
 
