@@ -258,6 +258,11 @@ impl KneeSearch {
         self.visits.push(measured);
     }
 
+    /// Takes time from what all points may take: so long requests were waited for that a point had left in flight.
+    pub const fn waited(&mut self, ms: u64) {
+        self.limits.budget_ms = self.limits.budget_ms.saturating_sub(ms);
+    }
+
     /// Leaves out a concurrency and those above it: their requests take longer than a visit. Whether others are left.
     pub fn leave_out_from(&mut self, concurrency: u32) -> bool {
         let below = grid(self.limits.lowest, self.limits.highest).into_iter().rfind(|&below| below < concurrency);

@@ -158,6 +158,16 @@ impl SeriesSearch {
         // Where nothing succeeds for ten seconds, neither more concurrency nor another rate is a remedy.
         self.over |= !is_known || ended == StopReason::NoSuccess;
     }
+
+    /// Takes for how many milliseconds requests were waited for that a point had left in flight: a search has less time
+    /// for others. Rounds are as many as was said beforehand.
+    pub const fn waited(&mut self, ms: u64) {
+        match &mut self.levels {
+            SearchLevels::Given(_) => {}
+            SearchLevels::Knee(search, _) => search.waited(ms),
+            SearchLevels::Rate(search, _) => search.waited(ms),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +235,47 @@ mod tests {
             assert_eq!(level.concurrency, lowest);
             assert!(matches!(time, LevelTime::Knee(probe) if probe.at_most_ms <= 10_000));
         }
+    }
+
+    #[test]
+    fn what_a_search_waits_for_behind_its_points_is_of_its_time() {
+        let rates = json!({ "lowest_per_s": 1.0, "highest_per_s": 1e6, "precision": 0.05, "series_ms": 60_000,
+                            "series": [] });
+        let requested = LoadRequest {
+            slo: "p99=10ms".parse().ok(),
+            rate_search: serde_json::from_value(rates).unwrap(),
+            ..requested(None)
+        };
+        let levels = Levels::RateSearch {
+            concurrency: 1,
+            spacing: Spacing::Constant,
+            highest_per_s: 1e6,
+            slo: "p99=10ms".parse().unwrap(),
+        };
+        let of_rates = || SeriesSearch::new(&levels, &requested, 10_000, SeededRng::new(1, 0));
+        let visit = |course: &mut SeriesSearch, waited_ms| {
+            let time = course.next_level()?.1;
+            if let SearchLevels::Rate(search, _) = &mut course.levels {
+                let LevelTime::Rate(probe) = time else { panic!("{time:?}") };
+                search.observe(crate::slo::RateVisit {
+                    rate_per_s: probe.rate_per_s,
+                    achieved_per_s: probe.rate_per_s,
+                    shares: vec![crate::slo::ExceedanceShare::of_intervals(&[(1_000, 0)], probe.at_most_ms)],
+                    chance: 0.0,
+                    spent_ms: probe.at_most_ms,
+                });
+            }
+            course.waited(waited_ms);
+            Some(())
+        };
+        for (waited_ms, visits) in [(0, 6), (10_000, 3), (90_000, 1)] {
+            let mut course = of_rates();
+            let took = std::iter::from_fn(|| visit(&mut course, waited_ms)).count();
+            assert_eq!(took, visits, "{waited_ms} ms behind each");
+        }
+        let mut knee = searched(1);
+        knee.waited(120_000);
+        assert!(knee.next_level().is_some(), "one visit there always is");
     }
 
     #[test]

@@ -21,6 +21,9 @@ const REACHED: f64 = 0.98;
 /// Shares beyond this multiple of that allowed are not averaged as what they are: one overload would outweigh all.
 const EXCEEDS_MAX: f64 = 3.0;
 
+/// A hundred times the share that a p99 leaves is not quite one.
+const TELLS_ROUNDING: f64 = 1e-6;
+
 /// Most points of a search, whatever the data do.
 const POINTS_MAX: usize = 48;
 
@@ -100,7 +103,7 @@ pub struct RateVisit {
 pub enum RateSearchOutcome {
     /// There is a rate at which the objective holds, and a higher one at which it does not.
     Found,
-    /// Even the lowest rate misses it.
+    /// None holds it, or seems to: even the lowest rate misses it, or requests are too few to tell.
     NoneHolds,
     /// The highest rate allowed holds it.
     NeverMissed,
@@ -111,8 +114,8 @@ pub enum RateSearchOutcome {
 pub struct RateSearchResult {
     /// How the search ended.
     pub outcome: RateSearchOutcome,
-    /// The highest rate below `misses_per_s` measured with a share over the bound of no more than allowed; absent where
-    /// there was none.
+    /// The highest rate below `misses_per_s` measured with a share over the bound of no more than allowed, of enough
+    /// requests to tell; absent where there was none.
     pub rate_per_s: Option<f64>,
     /// The highest rate below `misses_per_s` that is shown to hold; absent where none is.
     pub holds_per_s: Option<f64>,
@@ -136,6 +139,13 @@ pub struct RateSearchResult {
 #[must_use]
 pub fn chance(at_random: bool, due: u64, outstanding: u64) -> f64 {
     3.0 * ((if at_random { due } else { outstanding } + 1) as f64).sqrt()
+}
+
+/// Whether so many requests tell anything of a quantile that so many of them may exceed: of a p99 a hundred do, of
+/// which one is slow.
+#[must_use]
+pub fn tells(requests: u64, share_over: f64) -> bool {
+    requests as f64 * share_over >= 1.0 - TELLS_ROUNDING
 }
 
 /// What is shown of a bound at a rate.
@@ -169,6 +179,8 @@ struct Level {
     verdict: BoundVerdict,
     /// Share over the bound, as a multiple of that allowed; of several bounds the largest.
     exceeds: f64,
+    /// Whether there are enough requests for each bound to lean either way.
+    is_telling: bool,
     requests: f64,
     visits: u32,
 }
@@ -225,6 +237,11 @@ impl RateSearch {
     pub fn observe(&mut self, measured: RateVisit) {
         self.visits.push(measured);
     }
+
+    /// Takes time from what all points may take: so long requests were waited for that a point had left in flight.
+    pub const fn waited(&mut self, ms: u64) {
+        self.limits.budget_ms = self.limits.budget_ms.saturating_sub(ms);
+    }
 }
 
 /// What points of any rates, in any order, tell of the highest rate at which the objective holds.
@@ -235,7 +252,7 @@ pub fn judge(visits: &[RateVisit], limits: &RateSearchLimits) -> RateSearchResul
     let below = levels.iter().take_while(|l| misses.is_none_or(|m| l.rate < m)).count();
     let above = levels[below..].iter().rev().find(|l| l.verdict == BoundVerdict::Held);
     // What leans on rates beyond one that is shown to miss would contradict it.
-    let leaning = highest_leaning(&levels[..below]);
+    let leaning = highest_leaning(levels[..below].iter().filter(|level| level.is_telling));
     let rate_per_s = if leaning < holds { holds } else { leaning };
     let topmost = rate_per_s.is_some_and(|r| r >= limits.highest_per_s);
     let outcome = match rate_per_s {
@@ -278,7 +295,7 @@ fn levels(visits: &[RateVisit], shares_over: &[f64]) -> Vec<Level> {
 
 /// The highest rate whose share over each bound is no more than allowed, with shares made to rise with the rate: those
 /// of neighbours that fall are averaged.
-fn highest_leaning(levels: &[Level]) -> Option<f64> {
+fn highest_leaning<'l>(levels: impl Iterator<Item = &'l Level>) -> Option<f64> {
     let mut blocks: Vec<(f64, f64, f64)> = Vec::new();
     for level in levels {
         let mut block = (level.exceeds.min(EXCEEDS_MAX) * level.requests, level.requests, level.rate);
@@ -298,17 +315,19 @@ fn level(rate: f64, at: &[&RateVisit], shares_over: &[f64], clumpings: &[f64]) -
     let is_reached = achieved >= rate * (REACHED - chance / requests);
     let points = u32::try_from(at.len()).unwrap_or(u32::MAX);
     let (mut bounds, mut exceeds) = (Vec::new(), if is_reached { 0.0_f64 } else { f64::INFINITY });
+    let mut is_telling = true;
     for (bound, (&allowed, &clumping)) in shares_over.iter().zip(clumpings).enumerate() {
         let each: Vec<ExceedanceShare> =
             at.iter().filter_map(|v| v.shares.get(bound)).map(|share| clumped(share, clumping)).collect();
         let all = ExceedanceShare::together(&each);
+        is_telling &= tells(all.count, allowed);
         let stop_ruled_out_ms = Some(all.stop_ruled_out_ms(allowed));
         let of_rate = RateExceedance { points, share: all.share(), share_99: all.interval(SURE), stop_ruled_out_ms };
         exceeds = exceeds.max(if all.count > 0 { all.share() / allowed } else { f64::INFINITY });
         bounds.push((shown(of_rate.share_99, allowed, is_reached), of_rate));
     }
     let verdict = together(bounds.iter().map(|bound| bound.0));
-    Level { rate, bounds, verdict, exceeds, requests, visits: points }
+    Level { rate, bounds, verdict, exceeds, is_telling, requests, visits: points }
 }
 
 /// The highest rate that is shown to hold below the lowest that is shown to miss, and that.

@@ -56,6 +56,9 @@ pub struct DryRun<'r> {
 /// What a point of a search takes whose visits are as long as those in rounds.
 const SEARCH_POINT_NS: u64 = VISIT_MS * VISITS_IN_A_POINT * 1_000_000;
 
+/// What a visit may take beyond its time. A search takes it from the time of its next visits.
+const WAITS: &str = "for requests in flight at the end of a visit, at most 5 s or twice the longest latency";
+
 /// Columns of what a line begins with.
 const LEAD: usize = 9;
 
@@ -97,6 +100,7 @@ pub fn dry_run(of: &DryRun<'_>, columns: Option<usize>) -> String {
     let early = if is_deleted { "; a visit of delete ends earlier where its objects are all deleted" } else { "" };
     let time = format!("{}, plus {alongside}{early}", time_in_words(load, &time));
     text.push_str(&line("time", &time));
+    text.push_str(&line("waits", WAITS));
     quick_look(load).into_iter().for_each(|look| text.push_str(&line("±", &look)));
     of.consent.into_iter().for_each(|why| text.push_str(&line("consent", why)));
     of.notes.iter().for_each(|note| text.push_str(&line("note", note)));
@@ -308,7 +312,7 @@ mod tests {
                 None,
             )
         };
-        let early = "ceilings; a visit of delete ends earlier where its objects are all deleted\n";
+        let early = "; a visit of delete ends earlier where its objects are all deleted\n";
         assert!(said("delete").contains(early) && !said("get").contains("ends earlier"), "{}", said("delete"));
     }
 
@@ -335,6 +339,7 @@ mod tests {
              writes   516 MiB in 1512 objects beforehand and by put what the target takes in its time, at most 480 GiB \
              for each GiB/s that it takes, which is deleted again\n\
              time     at most 8 min 00 s, plus writing objects, deleting them and measuring ceilings\n\
+             waits    for requests in flight at the end of a visit, at most 5 s or twice the longest latency\n\
              ±        a quick look, without 95 % intervals; --time 12m gives these\n\
              consent  it asks\nnote     what is odd of it\nnothing was contacted, written or deleted\n"
         );
@@ -350,7 +355,8 @@ mod tests {
             "objects  s3://bucket/under/, existing objects\n",
             "in flight, on existing objects, as fast as it can\n           get existing\nwrites",
             "writes   nothing would be written\n",
-            "plus listing objects and measuring ceilings\n±        a quick look",
+            "plus listing objects and measuring ceilings\nwaits    for requests in flight at the end of a visit, at most 5 s or \
+             twice the longest latency\n±        a quick look",
             "gives these\nnothing was contacted",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -233,3 +233,20 @@ fn a_rate_at_which_no_fate_is_known_is_in_doubt() {
     let found = judge(&[visit(50.0, 0, 0, true, 1.0)], &RateSearchLimits::new(vec![0.01]));
     assert_eq!((found.rate_per_s, found.misses_per_s), (None, None));
 }
+
+#[test]
+fn a_rate_of_too_few_requests_to_tell_a_quantile_leans_neither_way() {
+    let limits = RateSearchLimits::new(vec![0.01]);
+    let visit = |rate_per_s: f64, count: u64| RateVisit {
+        rate_per_s,
+        achieved_per_s: rate_per_s,
+        shares: vec![ExceedanceShare::of_intervals(&[(count, 0)], 10_000)],
+        chance: 0.0,
+        spent_ms: 10_000,
+    };
+    let leaning = |visits: &[RateVisit]| judge(visits, &limits).rate_per_s;
+    assert_eq!(leaning(&[visit(6.0, 60)]), None, "one slow request of sixty would be too many");
+    assert_eq!(leaning(&[visit(6.0, 60), visit(6.0, 60)]), Some(6.0));
+    assert_eq!(leaning(&[visit(6.0, 60), visit(10.0, 100)]), Some(10.0));
+    assert!(tells(100, 0.01) && tells(1_000, 0.001) && !tells(99, 0.01));
+}

@@ -26,11 +26,14 @@ pub(crate) fn outcome(bound: &BoundFigures) -> String {
 
 /// Stalls that a time without one does not rule out, given the longest that it does.
 fn longer_stalls(ruled_out_ms: f64) -> String {
-    format!("rare stalls that slow requests for over {}", duration_ns(ruled_out_ms * 1e6))
+    format!("rare stalls that each make over {} of requests too slow", duration_ns(ruled_out_ms * 1e6))
 }
 
 /// The share of requests that took longer than a bound, with the interval from which the verdict follows.
 pub(crate) fn share_over(bound: &BoundFigures) -> String {
+    if bound.count == 0 {
+        return "no request counts yet: none was due for as long as the bound".to_owned();
+    }
     let own = percent(bound.over_share);
     match (bound.of_rate, bound.share_95) {
         (Some(all), _) if all.points > 1 => {
@@ -90,6 +93,7 @@ pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
     let reported = match (sustained.outcome, sustained.rate_per_s) {
         (slo::RateSearchOutcome::NeverMissed, Some(rate)) => format!("{}, the highest rate allowed", up_to(rate)),
         (slo::RateSearchOutcome::Found, Some(rate)) => up_to(rate),
+        _ if sustained.misses_per_s.is_none() => format!("{slo}: too few requests to tell at any rate that was tried"),
         _ => format!("{slo} is not shown to hold at the lowest rate that was tried"),
     };
     let holds = match (sustained.holds_per_s, sustained.misses_per_s) {
@@ -132,8 +136,8 @@ mod tests {
         for (reported, text) in [
             (
                 search_in_words(found, Some(238.0), Some(238.0), Some(259.0), Some(367.0)),
-                "p99=60ms holds up to 238/s (238/s is shown to hold but for rare stalls that slow requests for over \
-                 33.3 ms, 259/s is shown to miss, and yet 367/s is shown to hold; 9 points)",
+                "p99=60ms holds up to 238/s (238/s is shown to hold but for rare stalls that each make over \
+                 33.3 ms of requests too slow, 259/s is shown to miss, and yet 367/s is shown to hold; 9 points)",
             ),
             (
                 search_in_words(found, Some(238.0), None, Some(259.0), None),
@@ -198,13 +202,13 @@ mod tests {
             (
                 bound_figures(true, BoundVerdict::Held, None),
                 "10.0 % (2.00 % to 30.0 %) took longer",
-                "held; rare stalls that slow requests for over 167 ms are not ruled out",
+                "held; rare stalls that each make over 167 ms of requests too slow are not ruled out",
             ),
             (
                 bound_figures(false, BoundVerdict::Held, rate(3, [0.01, 0.04])),
                 "10.0 % took longer, at 3 points of the rate 8.00 % (99 %: 1.00 % to 4.00 %)",
-                "held, by all points of the rate together; rare stalls that slow requests for over 500 ms are not \
-                 ruled out",
+                "held, by all points of the rate together; rare stalls that each make over 500 ms of requests too slow \
+                 are not ruled out",
             ),
         ] {
             assert_eq!((share_over(&bound), outcome(&bound)), (share.to_owned(), fared.to_owned()));

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use linerate_analysis::rng::SeededRng;
 use linerate_analysis::series_search::SeriesSearch;
@@ -296,12 +297,14 @@ impl SeriesDriver<'_> {
                 let set = self.write_objects(count, objects, recorder)?;
                 *source = Source::Set { set, count };
             }
+            let begun = Instant::now();
             goes_on = match (&self.run.clients, clients) {
                 (Some(all), Some(count)) => {
                     self.drive_fleet_point(all, count, level, timing, source, &mut course, recorder, objects)?
                 }
                 _ => self.point(level, timing, source.clone(), &mut course, recorder, objects)?,
             };
+            course.waited((begun.elapsed().as_millis() as u64).saturating_sub(timing.point_ms()));
             if levels.given().is_some() {
                 // Points that end early leave the bar behind; a search takes what they save for more points.
                 expected_ms += timing.point_ms();
