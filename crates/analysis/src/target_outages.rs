@@ -21,8 +21,9 @@ pub(crate) const HUNG_MIN_MS: u64 = 1_000;
 /// one in which the only request that ended failed is none.
 const LOST_MIN_MS: u64 = 200;
 
-/// Whether no request of a point ended in its time, and one that was in flight at its end was answered after it: the
-/// target is slower than the point is long, and not lost. Where connections failed, slots may have had no request.
+/// Whether no request of a point ended in its time, and one that was in flight at its end was answered after it, of an
+/// open loop all that were: the target is slower than the point is long, and not lost. Where connections failed, slots
+/// may have had no request.
 pub(crate) fn is_answered_late(point: &Point, of_point: &[&Interval], records: &Records) -> bool {
     let end = records.points.iter().find_map(|line| match line {
         PointLine::End(end) if end.point == point.point => Some(end),
@@ -30,8 +31,12 @@ pub(crate) fn is_answered_late(point: &Point, of_point: &[&Interval], records: &
     });
     let Some((end, rows)) = end.and_then(|end| Some((end, end.in_flight.as_ref()?))) else { return false };
     let unanswered: u64 = rows.iter().map(|row| row.failed + row.open).sum();
-    let is_known = point.open.is_none() && end.lost.is_empty() && !of_point.iter().any(|i| failed(i));
-    is_known && !point.has_ended_requests() && unanswered < u64::from(point.concurrency)
+    let is_known = end.lost.is_empty() && !of_point.iter().any(|i| failed(i));
+    let has_answered = match &point.open {
+        None => unanswered < u64::from(point.concurrency),
+        Some(open) => unanswered == 0 && open.backlog == 0 && rows.iter().any(|row| row.awaited.is_some()),
+    };
+    is_known && !point.has_ended_requests() && has_answered
 }
 
 /// For how long the target was lost, in the measured intervals of a point.
@@ -130,7 +135,7 @@ mod tests {
     use linerate_record::finding::{Finding, FindingKind};
     use linerate_record::histogram;
     use linerate_record::reading::{ProcessorSample, Reading};
-    use linerate_record::run::{InFlightRow, Interval, Op, OpenInterval, PointLine};
+    use linerate_record::run::{AwaitedLatencies, InFlightRow, Interval, Op, OpenInterval, PointLine};
 
     use crate::build::build;
     use crate::build::tests::{readings, records};
@@ -281,6 +286,29 @@ mod tests {
             let found = crate::findings::requests_failed(&view).unwrap();
             assert_eq!((found.kind, &found.points[..]), (expected, &[1][..]), "{left}: {found:?}");
         }
+        // In an open loop more may be in flight than ended: all that were must be answered.
+        for (left, expected) in [(1, FindingKind::TargetLost), (0, FindingKind::TooShort)] {
+            let mut records = silent_second_point(left);
+            let empty = || histogram::encode(&histogram::empty());
+            for line in &mut records.points {
+                match line {
+                    PointLine::Begin(begin) => begin.spec.rate_per_s = Some(10.0),
+                    PointLine::End(end) => {
+                        let (ttfb, total, intended) = (empty(), empty(), Some(empty()));
+                        let (ttfb_intended, total_intended) = (intended.clone(), intended);
+                        let awaited = AwaitedLatencies { ttfb, total, ttfb_intended, total_intended };
+                        end.in_flight.iter_mut().flatten().for_each(|row| row.awaited = Some(awaited.clone()));
+                    }
+                    _ => {}
+                }
+            }
+            for interval in &mut records.intervals {
+                interval.open = Some(OpenInterval { due: 5, backlog: 0, in_flight: 2, late: empty(), ages: None });
+            }
+            let view = build(&records).unwrap();
+            let found = crate::findings::requests_failed(&view).unwrap();
+            assert_eq!(found.kind, expected, "{left}: {found:?}");
+        }
         // Where nothing ever answered, silence is all there is to say.
         let mut records = silent_second_point(2);
         records.intervals.iter_mut().for_each(|i| i.rows.clear());
@@ -306,6 +334,20 @@ mod tests {
         assert!(crate::findings::requests_failed(&view).is_none(), "{:?}", view.findings);
         let found = crate::findings::spoilt_by_others(&view).unwrap();
         assert!(found.claim.starts_with("disturbed by other load: ") && found.points == [1], "{found:?}");
+        // Nor is it one where requests were answered beside the same load in a thousandth of that time.
+        let mut partly = records.clone();
+        let is_of_point = |i: &&mut Interval| i.point == 1;
+        let template = records.intervals.iter().rfind(|i| i.point == 1).unwrap().clone();
+        for (i, interval) in partly.intervals.iter_mut().filter(is_of_point).enumerate() {
+            let from_ms = template.from_ms + 300 * i as u64;
+            (interval.from_ms, interval.to_ms) = (from_ms, from_ms + 300);
+            if i < 5 {
+                interval.rows = vec![crate::build::tests::row(0, 500, 1 << 20, 1_000_000)];
+            }
+        }
+        let view = build(&partly).unwrap();
+        assert!(crate::findings::spoilt_by_others(&view).is_none(), "{:?}", view.findings);
+        assert!(is_lost(&view.findings), "{:?}", view.findings);
         // A connection that is refused is no silence, however busy this machine is.
         let refused = records.intervals.iter_mut().find(|i| i.point == 1).unwrap();
         let errors = [("connect: refused".to_owned(), 1)].into();

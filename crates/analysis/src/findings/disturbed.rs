@@ -8,9 +8,14 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::{PointFinding, Run, worst};
 use crate::disturbance;
+use crate::target_outages::lost_ms;
 use crate::view::{Point, Series};
 
 const REMEDY: &str = "stop the disturbance, or measure at another time; do not compare these figures with others";
+
+/// How many times as long as the p99 latency of what was answered at the same time a silence may be that other programs
+/// explain: what shares a processor with many waits for its turn, and each request does.
+const TURNS: f64 = 100.0;
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     worst(FindingKind::Disturbed, REMEDY, label, series, |point| of_point(run, point))
@@ -25,7 +30,7 @@ pub(super) fn spoilt(run: &Run<'_>, found: &mut Finding) {
     }
     let points = run.view.series.iter().flat_map(|series| &series.points);
     let others = |point: &Point| disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples);
-    let others = |point: &Point| others(point).filter(|_| is_silence_alone(point));
+    let others = |point: &Point| others(point).filter(|_| is_silence_alone(point) && !is_quick_else(run, point));
     let mut disturbed = points.filter(|point| found.points.contains(&point.point)).map(others);
     let Some(first) = disturbed.next().flatten().filter(disturbance::OtherLoad::explains_silence) else { return };
     if !disturbed.all(|others| others.is_some_and(|others| others.explains_silence())) {
@@ -45,6 +50,13 @@ fn is_silence_alone(point: &Point) -> bool {
         .keys()
         .chain(point.warmup_errors.keys())
         .all(|kind| kind.contains("timeout") || kind.contains("timed out"))
+}
+
+/// Whether requests that were answered in the point took so much less time than the silence in it that other programs,
+/// of which they had as many beside them, do not explain it.
+fn is_quick_else(run: &Run<'_>, point: &Point) -> bool {
+    let silence_ns = lost_ms(point, &run.measured(point.point), run.records) as f64 * 1e6;
+    point.has_ended_requests() && silence_ns > TURNS * point.total.p99_ns as f64
 }
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {

@@ -25,7 +25,7 @@ pub(super) fn none_ended(run: &Run<'_>, label: &str, series: &Series) -> Option<
         points,
         claim: format!("no request ended in the time measured ({label})"),
         evidence: match series.points.iter().filter(|p| none(p)).all(moves) {
-            true => format!("bodies moved for {longest_ms} ms and none was whole, {evidence}"),
+            true => format!("bodies moved for {longest_ms} ms and none of their requests ended, {evidence}"),
             false => format!("requests were answered after the {longest_ms} ms of their point, {evidence}"),
         },
         remedy: "give a --duration of several times the latency, or smaller objects".into(),
