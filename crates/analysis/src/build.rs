@@ -31,6 +31,7 @@ use crate::warm_up::{self, VisitCourse};
 use crate::{bottlenecks, canary, counters, estimate, findings, open_loop, steady};
 pub(crate) use clients::lost_clients;
 pub use clients::together;
+pub(crate) use ended::overdue;
 use tails::with_tails;
 
 /// What each GET of a workload reads, where that is a range.

@@ -66,7 +66,7 @@ pub(super) fn of_point(
 }
 
 /// Of visits at whose end requests waited for a slot, how long all had been due that had not ended.
-fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
+pub(crate) fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
     let last: BTreeMap<u32, &Interval> = measured.iter().map(|interval| (interval.point, *interval)).collect();
     let ages = |interval: &Interval| {
         let open = interval.open.as_ref().filter(|open| open.backlog > 0)?;

@@ -1,10 +1,13 @@
-//! The figures of a point, as logarithms: ratios are differences of these.
+//! The figures of a point, as logarithms: ratios are differences of these. In an open loop latencies are from when
+//! requests were due, as in its report: a target that keeps requests waiting answers them late, however fast it is then.
+
+use std::borrow::Cow;
 
 use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::run::{Interval, IntervalRow, merged};
 
 use super::Metric;
-use crate::build::point_end;
+use crate::build::{overdue, point_end};
 use crate::censored::share_of_ended;
 use crate::quantile::{self, InsufficientSamples, Quantile};
 use crate::records::Records;
@@ -63,10 +66,13 @@ pub(super) fn figures(
     if all.is_empty() {
         return Ok(None);
     }
-    let merged = merged(all.iter().flat_map(|i| i.whole_rows()))?;
-    let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
-    let rows: Vec<Vec<&IntervalRow>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
-    let (awaited, ages) = in_flight_at_end(records, points)?;
+    let is_open = row.open.is_some();
+    let all_rows: Vec<Cow<'_, IntervalRow>> = all.iter().flat_map(|i| latency_rows(i, is_open)).collect();
+    let merged = merged(all_rows.iter().map(|row| &**row))?;
+    let errors = all_rows.iter().flat_map(|row| row.errors.values()).sum();
+    let rows: Vec<Vec<Cow<'_, IntervalRow>>> = whole.iter().map(|i| latency_rows(i, is_open)).collect();
+    let rows: Vec<Vec<&IntervalRow>> = rows.iter().map(|rows| rows.iter().map(|row| &**row).collect()).collect();
+    let (awaited, ages) = if is_open { due_at_end(records, points, &all)? } else { in_flight_at_end(records, points)? };
     let shares = [0.5, 0.99].map(|q| share_of_ended(q, &merged, &awaited, &ages));
     let metrics = [Metric::P50, Metric::P99].into_iter().zip(shares);
     let throughput = throughput(&all, measure);
@@ -83,6 +89,36 @@ pub(super) fn figures(
     let known = |place: usize| quantiles[place].filter(|_| shares[place].is_some()).map(latency);
     let (p50, p99) = (known(0), known(1));
     Ok(Some(Figures { errors, throughput, p50, p99, unknown }))
+}
+
+/// The rows of an interval with the latencies that are compared.
+fn latency_rows(interval: &Interval, is_open: bool) -> Vec<Cow<'_, IntervalRow>> {
+    interval.whole_rows().map(|row| latency_row(row, is_open)).collect()
+}
+
+fn latency_row(row: &IntervalRow, is_open: bool) -> Cow<'_, IntervalRow> {
+    match row.total_intended.as_ref().filter(|_| is_open) {
+        Some(intended) => Cow::Owned(IntervalRow { total: intended.clone(), ..row.clone() }),
+        None => Cow::Borrowed(row),
+    }
+}
+
+/// The same as [`in_flight_at_end`] from when requests were due, with those that waited for a slot.
+fn due_at_end(
+    records: &Records,
+    points: &[u32],
+    measured: &[&Interval],
+) -> Result<(Latencies, Latencies), DecodeError> {
+    let (mut awaited, mut ages) = (histogram::empty(), histogram::empty());
+    let overdue = overdue(measured);
+    overdue.values().try_for_each(|due| histogram::add_encoded(&mut ages, due))?;
+    let ends = points.iter().filter(|point| !overdue.contains_key(point)).filter_map(|of| point_end(records, *of));
+    for row in ends.flat_map(|end| end.in_flight.iter().flatten()).filter(|row| !row.op.is_detail()) {
+        row.ages_intended.iter().try_for_each(|of| histogram::add_encoded(&mut ages, of))?;
+        let intended = row.awaited.iter().filter_map(|of| of.total_intended.as_ref());
+        intended.into_iter().try_for_each(|of| histogram::add_encoded(&mut awaited, of))?;
+    }
+    Ok((awaited, ages))
 }
 
 /// Of requests that were in flight at the ends of these points: how long those took that ended well while they were

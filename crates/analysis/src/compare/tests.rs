@@ -443,6 +443,41 @@ fn throughput_is_compared_exactly_where_bench_lets_it_be_the_best() {
 }
 
 #[test]
+fn latencies_of_an_open_loop_are_compared_from_when_requests_were_due() {
+    let open_loop = |waited: u64| {
+        let mut run = simulated(3, &[4], 0.0, 1.0);
+        let empty = || histogram::encode(&histogram::empty());
+        for interval in &mut run.intervals {
+            interval.open = Some(OpenInterval { due: 200, backlog: 0, in_flight: 0, late: empty(), ages: None });
+            for row in &mut interval.rows {
+                let mut intended = histogram::empty();
+                intended.record_n(waited, row.requests).unwrap();
+                row.total_intended = Some(histogram::encode(&intended));
+            }
+        }
+        for line in &mut run.points {
+            if let PointLine::Begin(begin) = line {
+                begin.spec.rate_per_s = Some(2_000.0);
+            }
+        }
+        run
+    };
+    // The target answers each as fast, and lets those of B wait for twice as long.
+    let found = thrice(&open_loop(10_000_000), &open_loop(20_000_000));
+    let p50 = contrasts(&found).into_iter().find(|c| c.metric == Metric::P50).unwrap();
+    assert!((p50.a.value / 10e6 - 1.0).abs() < 0.02 && (p50.share - 1.0).abs() < 0.02, "{p50:?}");
+    // What waits for a slot at the end may take any time.
+    let mut waiting = open_loop(10_000_000);
+    let requests: u64 = waiting.intervals.iter().flat_map(|i| &i.rows).map(|row| row.requests).sum();
+    let mut ages = histogram::empty();
+    ages.record_n(6_000_000_000, requests / 20).unwrap();
+    let open = waiting.intervals.last_mut().and_then(|last| last.open.as_mut()).unwrap();
+    (open.backlog, open.ages) = (requests / 20, Some(histogram::encode(&ages)));
+    let unknown = thrice(&open_loop(10_000_000), &waiting).series[0].points[0].unknown.clone();
+    assert_eq!(unknown, [UnknownMetric { metric: Metric::P99, a_runs: 0, b_runs: 3 }]);
+}
+
+#[test]
 fn points_of_one_side_are_named_and_knees_that_moved_are_told_and_not_tested() {
     let growing = |knee: u32| records(&[1, 2, 4, 8], move |c| u64::from(c.min(knee)) * 50);
     let (a, b) = (growing(2), growing(4));

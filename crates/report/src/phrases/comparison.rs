@@ -83,13 +83,14 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
             &format!(
                 "{} together: between equals, any difference is called in 5 % of comparisons at most (Holm). {}An \
                  interval is at the level that its test has among all, and rests on how runs differ from each other, \
-                 within A and within B",
+                 within A and within B{}",
                 phrases::plural(u64::from(tests), "test"),
                 if says_what_would_be_shown(comparison) {
                     "\"Would have been\" means in four comparisons of five. "
                 } else {
                     ""
-                }
+                },
+                if is_open_loop(comparison) { ". Latencies of open loops are from when requests were due" } else { "" }
             ),
         ),
     }
@@ -132,6 +133,11 @@ fn unknown_metrics(comparison: &Comparison) -> Option<String> {
         points.flat_map(|(series, point)| point.unknown.iter().map(move |one| named(series, point, one))).collect();
     let listed = all.join("; ");
     (!all.is_empty()).then(|| format!("not compared, since too many requests had not ended to know it: {listed}"))
+}
+
+/// Whether rates of an open loop are compared.
+fn is_open_loop(comparison: &Comparison) -> bool {
+    comparison.series.iter().flat_map(|series| &series.points).any(|point| point.rate_per_s.is_some())
 }
 
 /// Whether a row says from which difference on it would have been shown.
