@@ -5,7 +5,7 @@ use std::iter;
 use std::path::Path;
 
 use linerate_analysis::canary::CanaryFigures;
-use linerate_analysis::view::{ClientCeiling, Growth, Series, SeriesLimit, View};
+use linerate_analysis::view::{Bottleneck, ClientCeiling, Growth, Series, SeriesLimit, View};
 use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::run::FailureKind;
 use linerate_record::sanitize;
@@ -32,6 +32,14 @@ pub struct TextStyle {
 
 /// Rows of all series of a search together, without reasons: with what else is said they fit a screen of 25 lines.
 const SEARCHED_ROWS: usize = 12;
+
+/// Lines of a screen without reasons, and those of them that are written behind the findings.
+const SCREEN_LINES: usize = 25;
+const LINES_BEHIND: usize = 3;
+
+/// Kinds of findings that are named however long the rest is, beside those that must be: on a screen, and where the
+/// tables alone take more than one.
+const KINDS_LEAST: [usize; 2] = [1, 3];
 
 /// Fewest rows of a series of a search: the knee, the best, and either end.
 const SERIES_ROWS_LEAST: usize = 3;
@@ -77,7 +85,8 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
     text.push('\n');
     text.push_str(&canary(view, look));
     text.push_str(&phrases::quick_look(view).map_or_else(String::new, |reported| hanging(" ±", 3, &reported, look)));
-    text.push_str(&findings(&view.findings, why, look));
+    let room = (!why).then(|| (SCREEN_LINES - LINES_BEHIND).saturating_sub(text.lines().count()));
+    text.push_str(&findings(view, room, look));
     text
 }
 
@@ -223,37 +232,82 @@ fn limit_lines(limit: &SeriesLimit, in_full: bool, look: TextStyle) -> String {
     claim + &parts.iter().filter(|_| in_full).map(|(mark, text)| hanging(mark, 18, text, look)).collect::<String>()
 }
 
-/// The findings: with `why` each with its readings and its remedy, else a sentence for all of a kind.
-fn findings(findings: &[Finding], why: bool, look: TextStyle) -> String {
-    if findings.is_empty() {
+/// The findings: each with its readings and its remedy, else in `room` lines a sentence for all of a kind.
+fn findings(view: &View, room: Option<usize>, look: TextStyle) -> String {
+    if view.findings.is_empty() {
         return format!(" {}  none\n", paint(Colour::Dim, "warnings", look));
     }
-    let mut text = String::new();
-    let mut kinds: Vec<(FindingKind, Severity)> = Vec::new();
-    for finding in findings {
-        let kind = (finding.kind, finding.severity);
-        if !why && kinds.contains(&kind) {
-            continue;
-        }
-        kinds.push(kind);
-        let alike = findings.iter().filter(|other| (other.kind, other.severity) == kind).count() - 1;
-        let about = phrases::points(finding);
-        let (about, more) = match (why, about.is_empty(), alike) {
-            (true, false, _) => (format!(" ({about})"), String::new()),
-            (false, _, 1..) => (String::new(), format!("; {} like it", phrases::plural(alike as u64, "more finding"))),
-            _ => (String::new(), String::new()),
-        };
-        let lead = format!(" {}", phrases::severity(finding.severity));
-        text.push_str(&hanging_in(severity_ink(finding), &lead, 10, &format!("{}{about}{more}", finding.claim), look));
-        if why {
-            text.push_str(&hanging("          why", 15, &finding.evidence, look));
-        }
-        // What is left at a target is deleted by the command that its remedy names.
-        if why || finding.severity == Severity::Critical || finding.kind == FindingKind::LeftBehind {
-            text.push_str(&hanging("          try", 15, &finding.remedy, look));
+    let Some(room) = room else {
+        return view.findings.iter().map(|finding| finding_in_full(finding, look)).collect();
+    };
+    let kinds: Vec<(usize, bool, String)> = findings_by_kind(view, look);
+    let lines = |text: &str| text.lines().count();
+    // One line says how many more there are.
+    let needed: usize = 1 + kinds.iter().filter(|kind| kind.1).map(|kind| lines(&kind.2)).sum::<usize>();
+    let mut left = room.saturating_sub(needed);
+    let least = KINDS_LEAST[usize::from(room == 0)];
+    let (mut text, mut named, mut hidden) = (String::new(), 0, 0);
+    for (count, must, sentence) in &kinds {
+        if *must {
+            text.push_str(sentence);
+        } else if hidden == 0 && (named < least || lines(sentence) <= left) {
+            (named, left) = (named + 1, left.saturating_sub(lines(sentence)));
+            text.push_str(sentence);
+        } else {
+            hidden += count;
         }
     }
+    if hidden > 0 {
+        text.push_str(&format!("          {} with --why\n", phrases::plural(hidden as u64, "more finding")));
+    }
     text
+}
+
+/// Of each kind how many findings there are, whether it must be named, and a sentence for all of them. What stands above
+/// the findings is not said again.
+fn findings_by_kind(view: &View, look: TextStyle) -> Vec<(usize, bool, String)> {
+    let is_disturbed = |limit: &SeriesLimit| limit.bound == Bottleneck::Disturbed;
+    let is_limit_disturbed = view.series.iter().filter_map(|series| series.limit.as_ref()).any(is_disturbed);
+    let is_searched = view.series.iter().any(|series| series.sustained.is_some());
+    let is_said = |finding: &Finding| match finding.kind {
+        FindingKind::Disturbed => finding.severity == Severity::Critical || is_limit_disturbed,
+        FindingKind::SloMissed | FindingKind::SloInDoubt => is_searched,
+        _ => false,
+    };
+    let kind = |finding: &Finding| (finding.kind, finding.severity);
+    let mut kinds: Vec<(usize, &Finding)> = Vec::new();
+    for finding in view.findings.iter().filter(|finding| !is_said(finding)) {
+        match kinds.iter_mut().find(|(_, first)| kind(first) == kind(finding)) {
+            Some((count, _)) => *count += 1,
+            None => kinds.push((1, finding)),
+        }
+    }
+    let in_words = |(count, first): (usize, &Finding)| {
+        let alike = count as u64 - 1;
+        let more =
+            if alike > 0 { format!("; {} like it", phrases::plural(alike, "more finding")) } else { String::new() };
+        // What is left at a target is deleted by the command that its remedy names.
+        let must = first.severity == Severity::Critical || first.kind == FindingKind::LeftBehind;
+        let remedy = if must { remedy(first, look) } else { String::new() };
+        (count, must, claim(first, &more, look) + &remedy)
+    };
+    kinds.into_iter().map(in_words).collect()
+}
+
+fn finding_in_full(finding: &Finding, look: TextStyle) -> String {
+    let about = phrases::points(finding);
+    let about = if about.is_empty() { about } else { format!(" ({about})") };
+    let evidence = hanging("          why", 15, &finding.evidence, look);
+    claim(finding, &about, look) + &evidence + &remedy(finding, look)
+}
+
+fn claim(finding: &Finding, more: &str, look: TextStyle) -> String {
+    let lead = format!(" {}", phrases::severity(finding.severity));
+    hanging_in(severity_ink(finding), &lead, 10, &format!("{}{more}", finding.claim), look)
+}
+
+fn remedy(finding: &Finding, look: TextStyle) -> String {
+    hanging("          try", 15, &finding.remedy, look)
 }
 
 const fn severity_ink(finding: &Finding) -> Colour {

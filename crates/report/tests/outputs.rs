@@ -2,9 +2,10 @@
 
 use linerate_analysis::slo::BoundVerdict;
 use linerate_analysis::view::{
-    BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, OutstandingGrowth, TimelineSpan, View,
+    Bottleneck, BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, OutstandingGrowth,
+    TimelineSpan, View,
 };
-use linerate_record::finding::Severity;
+use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::run::{Client, PointSpec, RateSearchSpec, SeriesSpec};
 use linerate_record::slo::Slo;
 use linerate_report::terminal::{TextStyle, open_table_header, point_line, render, table_header};
@@ -247,7 +248,8 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     assert!(row(6).contains("1400 ") && row(6).contains("missed"), "{}", row(6));
     // Without reasons, too, what is held says what so short a time does not rule out.
     let short = render(&view, false, PLAIN);
-    assert!(short.contains("   held           but for rare stalls that slow requests for over 33.3 ms\n"), "{short}");
+    let held = "   held           but for rare stalls that each make over 33.3 ms of requests too slow\n";
+    assert!(short.contains(held), "{short}");
     let header = open_table_header();
     for end in ["asked/s", "achieved/s", "p99.9"] {
         let at = header.find(end).unwrap() + end.len();
@@ -365,6 +367,41 @@ fn the_terminal_tells_the_story_of_each_series() {
         assert!(text.contains(reported), "{reported:?} is not in\n{text}");
     }
     assert!(!text.contains("warnings"), "{text}");
+}
+
+#[test]
+fn without_reasons_findings_that_do_not_fit_a_screen_are_counted_and_what_stands_above_is_not_said_again() {
+    let mut view = fixture::usual();
+    view.series.truncate(1);
+    view.series[0].predicted = None;
+    view.series[0].points.truncate(5);
+    view.sum_up();
+    let one = view.findings[0].clone();
+    let finding = |kind, severity, claim: &str| Finding { kind, severity, claim: claim.to_owned(), ..one.clone() };
+    let warning = |kind| finding(kind, Severity::Warning, &format!("of this kind: {kind:?}"));
+    let kinds = [
+        FindingKind::FellBehind,
+        FindingKind::SloMissed,
+        FindingKind::SloInDoubt,
+        FindingKind::TooShort,
+        FindingKind::LateStarts,
+        FindingKind::RequestErrors,
+        FindingKind::Disturbed,
+    ];
+    view.findings = kinds.into_iter().map(warning).collect();
+    view.findings.push(finding(FindingKind::LeftBehind, Severity::Warning, "objects may remain"));
+    let lines = |view: &View| render(view, false, TextStyle { width: 80, ..PLAIN }).lines().count();
+    let short = render(&view, false, TextStyle { width: 80, ..PLAIN });
+    assert!(lines(&view) <= 22 && short.contains("objects may remain"), "{short}");
+    let named = kinds.iter().filter(|kind| short.contains(&format!("of this kind: {kind:?}"))).count();
+    assert!(named >= 1 && short.contains(&format!("{} more findings with --why", kinds.len() - named)), "{short}");
+    let full = render(&view, true, PLAIN);
+    assert!(kinds.iter().all(|kind| full.contains(&format!("of this kind: {kind:?}"))), "{full}");
+    // The bottleneck says that the run was disturbed.
+    view.findings = vec![warning(FindingKind::Disturbed)];
+    assert!(render(&view, false, PLAIN).contains("of this kind: Disturbed"));
+    view.series[0].limit.as_mut().unwrap().bound = Bottleneck::Disturbed;
+    assert!(!render(&view, false, PLAIN).contains("of this kind: Disturbed"));
 }
 
 #[test]
