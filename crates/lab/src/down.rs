@@ -28,6 +28,7 @@ pub(crate) fn remove(folder: LabFolder) -> Result<(), LabError> {
         remove_parts(&record)?;
     }
     check_nothing_mounted(folder.path())?;
+    mounts::unshare(folder.path())?;
     folder.remove()
 }
 
@@ -74,9 +75,10 @@ fn lift_limits(record: &LabRecord, cgroups: &Cgroups) {
     }
 }
 
-/// What is deleted with the folder is in the folder: nothing of another file system.
+/// What is deleted with the folder is in the folder: nothing of another file system. The folder itself may be a mount of
+/// the lab's.
 fn check_nothing_mounted(folder: &Path) -> Result<(), LabError> {
-    match mounts::mount_points()?.into_iter().find(|point| point.starts_with(folder)) {
+    match mounts::mount_points()?.into_iter().find(|point| point.starts_with(folder) && point != folder) {
         Some(point) => Err(LabError::Taken { what: format!("something mounted at {}", point.display()) }),
         None => Ok(()),
     }

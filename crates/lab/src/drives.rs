@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::mounts;
-use crate::programs;
+use crate::programs::{self, text};
 
 /// Where the kernel has block devices.
 const DEVICES: &str = "/sys/block";
@@ -106,10 +106,6 @@ fn mount(device: &str, at: &Path, (maker, flags): (&str, &[&str]), how: [&str; 4
     programs::run(maker, &[flags, &[device]].concat())?;
     programs::run("mount", &[&how[..], &[device, text(at)?]].concat())?;
     programs::run("losetup", &["--detach", device]).map(drop)
-}
-
-fn text(path: &Path) -> Result<&str, LabError> {
-    path.to_str().ok_or_else(|| LabError::Damaged { path: path.to_owned(), why: "its path is not UTF-8".to_owned() })
 }
 
 /// Loop devices whose file this is.

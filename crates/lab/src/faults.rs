@@ -100,6 +100,21 @@ impl FaultRequest {
     }
 }
 
+/// Faults that are to be lifted: of a machine, or of all of a kind, all or those that change one thing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultSelection {
+    machines: MachineSet,
+    /// `link.tx`; absent for all.
+    what: Option<String>,
+}
+
+impl FaultSelection {
+    #[must_use]
+    pub fn selects(&self, fault: &Fault) -> bool {
+        self.machines.contains(fault.machine) && self.what.as_ref().is_none_or(|what| *what == fault.what())
+    }
+}
+
 impl Fault {
     /// What of the machine it changes: of two faults of one, the later holds.
     #[must_use]
@@ -149,20 +164,34 @@ impl FromStr for FaultRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<FaultRequest, String> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let (machines, what) = match words[..] {
-            [machines, what] => (machines, what),
-            [word] if word.contains('.') => word.split_once('.').unwrap_or_default(),
-            _ => {
-                return Err(format!(
-                    "invalid fault {text:?}: write a machine and what is broken, as in 'node3 link.tx=60Mb/s'"
-                ));
-            }
+        let (machines, Some(what)) = machines_and_what(text)? else {
+            return Err(format!(
+                "invalid fault {text:?}: write a machine and what is broken, as in 'node3 link.tx=60Mb/s'"
+            ));
         };
-        let machines = machines.parse()?;
         let kind = kind(what).map_err(|why| format!("invalid fault {text:?}: {why}"))?;
         Ok(FaultRequest { machines, kind })
     }
+}
+
+/// `node3`, `nodes loss`, `node3.link.tx`, or a fault as it was planted.
+impl FromStr for FaultSelection {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FaultSelection, String> {
+        let (machines, what) = machines_and_what(text)?;
+        let what = what.map(|what| what.split_once('=').map_or(what, |(what, _)| what).to_owned());
+        Ok(FaultSelection { machines, what })
+    }
+}
+
+/// The two words of a fault, with a blank or a dot between them.
+fn machines_and_what(text: &str) -> Result<(MachineSet, Option<&str>), String> {
+    let (machines, what) = text
+        .trim()
+        .split_once([' ', '.'])
+        .map_or((text.trim(), None), |(machines, what)| (machines, Some(what.trim())));
+    Ok((machines.parse()?, what))
 }
 
 fn kind(what: &str) -> Result<FaultKind, String> {
@@ -241,6 +270,13 @@ fn time(text: &str) -> Result<u64, String> {
         return Ok(time.as_nanos() as u64);
     }
     Err(format!("{text}: write 100us to 10m"))
+}
+
+impl fmt::Display for FaultSelection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.machines)?;
+        self.what.as_ref().map_or(Ok(()), |what| write!(f, " {what}"))
+    }
 }
 
 impl fmt::Display for Fault {
@@ -324,7 +360,7 @@ pub(crate) mod tests {
             ("node1 drive0=5MB/s", "is none"),
             ("node1 window=1", "4KiB"),
             ("clients subset=0", "how many"),
-            ("down", "as in 'node3 link.tx=60Mb/s'"),
+            ("down", "nodes or clients"),
         ] {
             let why = text.parse::<FaultRequest>().unwrap_err();
             assert!(why.contains(part), "{text}: {why}");
@@ -336,6 +372,21 @@ pub(crate) mod tests {
         assert!(mistake("client1 drive1=5MB/s").contains("no drives"));
         assert!(mistake("client1 subset=4").contains("the lab has 3"));
         assert!(mistake("node1 subset=2").contains("no client"));
+    }
+
+    #[test]
+    fn faults_are_lifted_by_machine_by_what_they_change_and_as_they_were_planted() {
+        let planted = ["node3 loss=1%", "node3 link.tx=60Mb/s", "node1 loss=2%", "client1 loss=1%"].map(fault);
+        let selected = |text: &str| -> Vec<String> {
+            let selection: FaultSelection = text.parse().unwrap();
+            planted.iter().filter(|fault| selection.selects(fault)).map(Fault::subject).collect()
+        };
+        assert_eq!(selected("node3"), ["node3 loss", "node3 link.tx"]);
+        assert_eq!(selected("nodes loss"), ["node3 loss", "node1 loss"]);
+        assert_eq!(selected("node3.link.tx"), ["node3 link.tx"]);
+        assert_eq!(selected("client1 loss=1%"), ["client1 loss"]);
+        assert!(selected("node2").is_empty());
+        assert!("switch".parse::<FaultSelection>().unwrap_err().contains("nodes or clients"));
     }
 
     #[test]

@@ -93,6 +93,16 @@ impl FromStr for MachineSet {
     }
 }
 
+impl fmt::Display for MachineSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MachineSet::One(machine) => machine.fmt(f),
+            MachineSet::Nodes => f.write_str("nodes"),
+            MachineSet::Clients => f.write_str("clients"),
+        }
+    }
+}
+
 impl MachineSet {
     /// Its machines in a lab; one that is named may not be there.
     #[must_use]

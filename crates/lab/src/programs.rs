@@ -134,6 +134,11 @@ fn wait(mut child: Child) -> std::io::Result<Output> {
     Ok(Output { status, stdout: joined(stdout), stderr: joined(stderr) })
 }
 
+/// A path as a word of a command.
+pub(crate) fn text(path: &Path) -> Result<&str, LabError> {
+    path.to_str().ok_or_else(|| LabError::Damaged { path: path.to_owned(), why: "its path is not UTF-8".to_owned() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

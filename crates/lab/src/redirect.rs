@@ -12,33 +12,45 @@ const TABLE: &str = "ip linerate-lab";
 
 const PROGRAM: &str = "nft";
 
-/// Has the first so many nodes answer a client in this namespace; each answers for itself without a number.
-/// Connections that are open stay where they are.
+/// Has the first so many nodes answer a client in this namespace. Connections that are open stay where they are.
 ///
 /// # Errors
 /// [`LabError::Missing`] without nftables, [`LabError::Unsupported`] where the kernel has no address translation.
-pub(crate) fn set_subset(namespace: &str, spec: &LabSpec, answering: Option<u32>) -> Result<(), LabError> {
-    let what = match (answering, is_installed(PROGRAM)) {
-        // Without it, none was ever set.
-        (None, false) => return Ok(()),
-        (Some(_), false) => return Err(LabError::Missing { program: PROGRAM.to_owned(), package: "nftables" }),
-        (_, true) => rules(spec, answering),
-    };
+pub(crate) fn set_subset(namespace: &str, spec: &LabSpec, answering: u32) -> Result<(), LabError> {
+    if !is_installed(PROGRAM) {
+        return Err(LabError::Missing { program: PROGRAM.to_owned(), package: "nftables" });
+    }
+    apply(namespace, &format!("{}{}", no_table(), table(spec, answering)))
+}
+
+/// Has each node answer for itself.
+///
+/// # Errors
+/// [`LabError::Unsupported`] where nftables is installed, and the kernel has none.
+pub(crate) fn lift_subset(namespace: &str) -> Result<(), LabError> {
+    // Without the program, none was ever set.
+    if is_installed(PROGRAM) { apply(namespace, &no_table()) } else { Ok(()) }
+}
+
+fn apply(namespace: &str, rules: &str) -> Result<(), LabError> {
     let unsupported = |error: LabError| LabError::Unsupported {
         what: "a subset of nodes that answer".to_owned(),
         why: error.to_string(),
     };
-    run_with_input("ip", &["netns", "exec", namespace, PROGRAM, "-f", "-"], &what).map(drop).map_err(unsupported)
+    run_with_input("ip", &["netns", "exec", namespace, PROGRAM, "-f", "-"], rules).map(drop).map_err(unsupported)
 }
 
-/// Removes the table, and makes it anew where some nodes are not to answer.
-fn rules(spec: &LabSpec, answering: Option<u32>) -> String {
-    let mut text = format!("add table {TABLE}\ndelete table {TABLE}\n");
-    let Some(answering) = answering.filter(|answering| *answering > 0) else { return text };
+/// Rules that remove the table, also where it is not there.
+fn no_table() -> String {
+    format!("add table {TABLE}\ndelete table {TABLE}\n")
+}
+
+fn table(spec: &LabSpec, answering: u32) -> String {
+    let mut text = format!("table {TABLE} {{\nchain output {{\ntype nat hook output priority -100;\n");
     let addresses: Vec<_> = nodes(spec).map(|node| node.address(Plane::Public)).collect();
-    let _ = writeln!(text, "table {TABLE} {{\nchain output {{\ntype nat hook output priority -100;");
-    for (nth, address) in addresses.iter().enumerate().skip(answering as usize) {
-        let by = addresses[nth % answering as usize];
+    let answering = answering.max(1) as usize;
+    for (nth, address) in addresses.iter().enumerate().skip(answering) {
+        let by = addresses[nth % answering];
         let _ = writeln!(text, "ip daddr {address} tcp dport {PORT} dnat to {by}");
     }
     text + "}\n}\n"
@@ -51,7 +63,7 @@ mod tests {
 
     #[test]
     fn other_nodes_are_answered_for_in_turn() {
-        let text = rules(&uniform(5, 1), Some(2));
+        let text = table(&uniform(5, 1), 2);
         for line in [
             "ip daddr 10.231.1.3 tcp dport 9000 dnat to 10.231.1.1",
             "ip daddr 10.231.1.4 tcp dport 9000 dnat to 10.231.1.2",
@@ -60,6 +72,5 @@ mod tests {
             assert!(text.lines().any(|other| other == line), "{line}: {text}");
         }
         assert_eq!(text.matches("dnat").count(), 3);
-        assert_eq!(rules(&uniform(5, 1), None).lines().count(), 2, "an empty table is removed");
     }
 }

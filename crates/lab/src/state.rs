@@ -14,7 +14,7 @@ use crate::names::{LabName, Machine};
 use crate::namespaces;
 use crate::network;
 use crate::programs::{self, run, run_with_input};
-use crate::redirect::set_subset;
+use crate::redirect;
 use crate::spec::{DriveLimits, LabSpec, Plane};
 
 /// What a sender on a busy machine misses while it waits for a processor.
@@ -133,13 +133,15 @@ pub struct LabParts<'a> {
     pub drives: &'a [Vec<DriveFiles>],
     /// The program that sends as a neighbour does.
     pub linerate: &'a Path,
+    /// Whether machines have just been made: nothing was set that would have to be lifted.
+    pub are_new: bool,
 }
 
 impl<'a> LabParts<'a> {
     /// The machines of a lab as its record has them.
     #[must_use]
     pub fn new(record: &'a LabRecord, cgroups: &'a Cgroups, linerate: &'a Path) -> LabParts<'a> {
-        LabParts { lab: &record.name, spec: &record.spec, cgroups, drives: &record.drives, linerate }
+        LabParts { lab: &record.name, spec: &record.spec, cgroups, drives: &record.drives, linerate, are_new: false }
     }
 
     /// Sets a machine, from whatever it was before.
@@ -147,43 +149,66 @@ impl<'a> LabParts<'a> {
     /// # Errors
     /// [`LabError`]; what was set by then stays.
     pub fn set(&self, machine: Machine, state: &MachineState) -> Result<(), LabError> {
-        let namespace = self.lab.namespace(machine);
-        let switch = self.lab.switch_namespace();
-        let up_or_down = if state.is_down { "down" } else { "up" };
+        if !self.are_new {
+            self.lift(machine)?;
+        }
+        let (namespace, switch) = (self.lab.namespace(machine), self.lab.switch_namespace());
         for ((plane, tx), (_, rx)) in state.tx_bits_per_s.iter().zip(&state.rx_bits_per_s) {
             let cables = machine.cables(self.spec, *plane);
             let of_cable = |rate: &Option<f64>| rate.map(|rate| rate / cables.len() as f64);
             for [own, of_switch] in &cables {
                 set_queue(&namespace, own, of_cable(tx), state.delay_ns)?;
-                set_loss(&namespace, own, state.loss)?;
                 set_queue(&switch, of_switch, of_cable(rx), None)?;
-                set_loss(&switch, of_switch, state.loss)?;
-                run("ip", &["-n", &switch, "link", "set", of_switch, up_or_down])?;
-            }
-        }
-        for (plane, mtu) in &state.mtu_bytes {
-            run("ip", &["-n", &namespace, "link", "set", plane.interface(), "mtu", &mtu.to_string()])?;
-        }
-        set_window(&namespace, &switch, state.window_bytes)?;
-        self.cgroups.limit_cores(self.lab, machine, state.cores)?;
-        match machine {
-            Machine::Client(_) => set_subset(&namespace, self.spec, state.answering_nodes)?,
-            Machine::Node(_) => {
-                for (files, limits) in self.drives[machine.index()].iter().zip(&state.drives) {
-                    self.cgroups.limit_drive(self.lab, machine, &files.device()?, limits)?;
+                if let Some(share) = state.loss {
+                    set_loss(&namespace, own, share)?;
+                    set_loss(&switch, of_switch, share)?;
+                }
+                if state.is_down {
+                    run("ip", &["-n", &switch, "link", "set", of_switch, "down"])?;
                 }
             }
         }
-        self.set_background(machine, state)?;
+        for (plane, mtu) in state.mtu_bytes.iter().filter(|_| !self.are_new) {
+            run("ip", &["-n", &namespace, "link", "set", plane.interface(), "mtu", &mtu.to_string()])?;
+        }
+        if let Some(bytes) = state.window_bytes {
+            set_buffers(&namespace, |_| Ok(format!("4096 {bytes} {bytes}")))?;
+        }
+        self.cgroups.limit_cores(self.lab, machine, state.cores)?;
+        if let Some(answering) = state.answering_nodes {
+            redirect::set_subset(&namespace, self.spec, answering)?;
+        }
+        if matches!(machine, Machine::Node(_)) {
+            for (files, limits) in self.drives[machine.index()].iter().zip(&state.drives) {
+                self.cgroups.limit_drive(self.lab, machine, &files.device()?, limits)?;
+            }
+        }
+        self.start_background(machine, state)?;
         self.cgroups.freeze(self.lab, machine, state.is_frozen)
     }
 
-    /// What goes on in the background of a machine: it is ended, and begun anew where it is to be.
-    fn set_background(&self, machine: Machine, state: &MachineState) -> Result<(), LabError> {
-        let namespace = self.lab.namespace(machine);
-        for name in [PAUSES, NEIGHBOUR] {
-            namespaces::kill_all(|| background(&namespace, name))?;
+    /// Lifts what may be set of a machine's network, and ends what goes on in its background. Limits of its processors
+    /// and drives are set over what they were.
+    fn lift(&self, machine: Machine) -> Result<(), LabError> {
+        let (namespace, switch) = (self.lab.namespace(machine), self.lab.switch_namespace());
+        for plane in machine.planes(self.spec) {
+            for [own, of_switch] in machine.cables(self.spec, plane) {
+                lift_interface(&namespace, &own)?;
+                lift_interface(&switch, &of_switch)?;
+                run("ip", &["-n", &switch, "link", "set", &of_switch, "up"])?;
+            }
         }
+        // The bounds that the switches have, which no fault changes.
+        set_buffers(&namespace, |path| run("ip", &["netns", "exec", &switch, "cat", path]))?;
+        if matches!(machine, Machine::Client(_)) {
+            redirect::lift_subset(&namespace)?;
+        }
+        [PAUSES, NEIGHBOUR].into_iter().try_for_each(|name| namespaces::kill_all(|| background(&namespace, name)))
+    }
+
+    /// Starts what is to go on in the background of a machine.
+    fn start_background(&self, machine: Machine, state: &MachineState) -> Result<(), LabError> {
+        let namespace = self.lab.namespace(machine);
         if let Some((length_ns, period_ns)) = state.pauses_ns {
             let freezer = self.cgroups.freezer(self.lab, machine);
             let [length, rest] = [length_ns, period_ns - length_ns].map(|ns| (ns as f64 / 1e9).to_string());
@@ -233,8 +258,6 @@ fn set_queue(namespace: &str, interface: &str, rate: Option<f64>, delay_ns: Opti
         let line = format!("-n {namespace} qdisc replace dev {interface} {words}");
         run("tc", &line.split(' ').collect::<Vec<_>>()).map(drop)
     };
-    // Without an entry there is none to delete.
-    let _ = run("tc", &["-n", namespace, "qdisc", "del", "dev", interface, "root"]);
     if let Some(ns) = delay_ns {
         let rate = rate.map_or_else(String::new, |rate| format!(" rate {}bit", rate as u64));
         let line = format!("root netem delay {}us limit 100000{rate}", ns / 1_000);
@@ -246,12 +269,17 @@ fn set_queue(namespace: &str, interface: &str, rate: Option<f64>, delay_ns: Opti
     root(&format!("root tbf rate {}bit burst {bucket_bytes} latency {QUEUE}", rate as u64))
 }
 
-/// Drops a share of what an interface receives. Packets are made small first: the kernel hands on many as one.
-fn set_loss(namespace: &str, interface: &str, loss: Option<f64>) -> Result<(), LabError> {
+/// Lifts what holds an interface back.
+fn lift_interface(namespace: &str, interface: &str) -> Result<(), LabError> {
+    // Without an entry there is none to delete.
+    let _ = run("tc", &["-n", namespace, "qdisc", "del", "dev", interface, "root"]);
     let _ = run("tc", &["-n", namespace, "qdisc", "del", "dev", interface, "clsact"]);
-    let offloads = if loss.is_some() { "off" } else { "on" };
-    set_offloads(namespace, interface, offloads)?;
-    let Some(share) = loss else { return Ok(()) };
+    set_offloads(namespace, interface, "on")
+}
+
+/// Drops a share of what an interface receives. Packets are made small first: the kernel hands on many as one.
+fn set_loss(namespace: &str, interface: &str, share: f64) -> Result<(), LabError> {
+    set_offloads(namespace, interface, "off")?;
     run("tc", &["-n", namespace, "qdisc", "add", "dev", interface, "clsact"])?;
     // A random number (ancillary data 56 of classic BPF); if it is greater, pass (0), else drop (2).
     let below = (share * RANDOM_NUMBERS).min(RANDOM_NUMBERS - 1.0) as u32;
@@ -271,13 +299,11 @@ fn set_offloads(namespace: &str, interface: &str, on_or_off: &str) -> Result<(),
     }
 }
 
-/// Bounds buffers of sockets, or gives them the bounds that `like` has, which no fault changes.
-fn set_window(namespace: &str, like: &str, window_bytes: Option<u64>) -> Result<(), LabError> {
+/// Sets the bounds of buffers of sockets, by the path of each.
+fn set_buffers(namespace: &str, bounds: impl Fn(&str) -> Result<String, LabError>) -> Result<(), LabError> {
     for file in BUFFERS {
         let path = format!("/proc/sys/net/ipv4/{file}");
-        let usual = run("ip", &["netns", "exec", like, "cat", &path])?;
-        let usual = usual.split_whitespace().collect::<Vec<_>>().join(" ");
-        let bounds = window_bytes.map_or(usual, |bytes| format!("4096 {bytes} {bytes}"));
+        let bounds = bounds(&path)?.split_whitespace().collect::<Vec<_>>().join(" ");
         run_with_input("ip", &["netns", "exec", namespace, "tee", &path], &bounds)?;
     }
     Ok(())

@@ -16,6 +16,7 @@ use crate::error::LabError;
 use crate::folder::{LAB_SCHEMA, LabFolder, LabRecord, ScaledSite};
 use crate::garage::Forming;
 use crate::keys::{LabKeys, draw_hex};
+use crate::mounts;
 use crate::names::{LabName, Machine, machines, nodes};
 use crate::namespaces;
 use crate::network;
@@ -138,12 +139,13 @@ impl Making<'_> {
             scaled: scaled.clone(),
         };
         self.folder.write_record(&record)?;
+        mounts::share(self.folder.path())?;
         self.folder.make_folders(spec)?;
         let site = self.folder.write_text("site.yaml", &description::site(&record))?;
         let fleet = self.folder.write_text("fleet.yaml", &description::fleet(&record))?;
         self.make_network(&record)?;
         self.make_drives(&record)?;
-        let parts = LabParts::new(&record, self.cgroups, &self.request.linerate);
+        let parts = LabParts { are_new: true, ..LabParts::new(&record, self.cgroups, &self.request.linerate) };
         for machine in machines(spec) {
             self.says(&format!("{machine}: limits of links, processors and drives"))?;
             self.cgroups.make(name, machine)?;

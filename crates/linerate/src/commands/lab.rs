@@ -17,9 +17,9 @@ use linerate_lab::cgroups::Cgroups;
 use linerate_lab::down::down;
 use linerate_lab::engine::EngineSpec;
 use linerate_lab::error::LabError;
-use linerate_lab::faults::{Fault, FaultKind};
+use linerate_lab::faults::{Fault, FaultKind, FaultSelection};
 use linerate_lab::folder::{LabFolder, LabRecord, STATE, ScaledSite};
-use linerate_lab::names::{MachineSet, machines};
+use linerate_lab::names::machines;
 use linerate_lab::planting::change_faults;
 use linerate_lab::programs::check_root;
 use linerate_lab::scale::{ScaleRequest, scaled};
@@ -284,18 +284,14 @@ fn plant(flags: &FaultFlags) -> Result<ExitCode, Failure> {
 fn heal(flags: &HealFlags) -> Result<ExitCode, Failure> {
     let (folder, record) = open(&flags.lab)?;
     let planted = folder.faults().map_err(failure)?.faults;
-    let is_meant = |fault: &Fault, text: &str| {
-        let (machines, what) = text.split_once([' ', '.']).unwrap_or((text, ""));
-        let what = what.split('=').next().unwrap_or_default().trim();
-        let are_its = machines.parse().is_ok_and(|machines: MachineSet| machines.contains(fault.machine));
-        are_its && (what.is_empty() || what == fault.what())
-    };
-    if let Some(text) = flags.faults.iter().find(|text| !planted.iter().any(|fault| is_meant(fault, text))) {
+    let is_planted = |selection: &&FaultSelection| planted.iter().any(|fault| selection.selects(fault));
+    if let Some(unknown) = flags.faults.iter().find(|selection| !is_planted(selection)) {
         let all: Vec<String> = planted.iter().map(ToString::to_string).collect();
         let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-        return Err(Failure::usage(format!("{text:?} is not planted; faults: {all}")));
+        return Err(Failure::usage(format!("'{unknown}' is not planted; faults: {all}")));
     }
-    let keep = |fault: &Fault| !flags.faults.is_empty() && !flags.faults.iter().any(|text| is_meant(fault, text));
+    let is_lifted = |fault: &Fault| flags.faults.iter().any(|selection| selection.selects(fault));
+    let keep = |fault: &Fault| !flags.faults.is_empty() && !is_lifted(fault);
     let faults = change_faults(&folder, &record, &this_program()?, keep, &[]).map_err(failure)?;
     print_faults(&faults)
 }

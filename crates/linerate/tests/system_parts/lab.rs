@@ -15,7 +15,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tempfile::{TempDir, tempdir};
 
 use crate::NamedCheck;
-use crate::running::{eventually_within, linerate, points, shown, view};
+use crate::running::{eventually, eventually_within, linerate, points, shown, view};
 
 /// What a lab needs.
 const LAB: &[&str] = &["root", "ip", "tc", "ethtool", "nft", "losetup", "mkfs.ext4", "mkfs.xfs", "setsid", "setpriv"];
@@ -25,10 +25,11 @@ const SERVING: &[&str] =
     &["MinIO", "root", "ip", "tc", "ethtool", "losetup", "mkfs.ext4", "mkfs.xfs", "setsid", "setpriv"];
 
 /// What is checked, and what it needs.
-pub(crate) const CHECKS: [NamedCheck; 5] = [
+pub(crate) const CHECKS: [NamedCheck; 6] = [
     ("lab_serves_as_its_links_say_and_nothing_of_it_is_left", SERVING, serves),
     ("lab_faults_hold_and_are_lifted", LAB, faults),
     ("lab_in_awkward_states_is_removed_whole_and_nothing_of_others", LAB, awkward),
+    ("lab_is_removed_while_another_goes_on", LAB, side_by_side),
     ("lab_of_one_name_in_two_folders_is_removed_by_its_own_record", LAB, others_and_ended),
     ("lab_killed_at_any_moment_is_removed_whole", SERVING, killed),
 ];
@@ -340,6 +341,25 @@ fn others_and_ended() -> Result<(), Failed> {
     lab.printed("down", &[])?;
     let ended = lab.run("up", &[&up[..], &["--engine", "minio", "--binary", "false"]].concat())?;
     assert!(ended.status.code() == Some(3) && shown(&ended).contains("did not serve"), "{}", shown(&ended));
+    assert_eq!(traces(), before);
+    Ok(())
+}
+
+/// A lab is removed while processes of a younger one go on, which have seen its mounts.
+fn side_by_side() -> Result<(), Failed> {
+    let before = traces();
+    let (older, younger) = (TestLab::new("ltolder")?, TestLab::new("ltyoung")?);
+    let words = ["--nodes", "1", "--drives", "1"];
+    older.printed("up", &words)?;
+    younger.printed("up", &words)?;
+    let started = younger.folder.path().join("started");
+    let script = format!("touch {}; exec sleep 60", started.display());
+    let mut process = younger.command("exec").args(["node1", "--", "sh", "-c", &script]).spawn()?;
+    eventually("a process of the younger lab", || started.exists());
+    older.printed("down", &[])?;
+    assert!(process.try_wait()?.is_none(), "the process of the younger lab has ended");
+    younger.printed("down", &[])?;
+    process.wait()?;
     assert_eq!(traces(), before);
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_lab::engine::LabEngine;
-use linerate_lab::faults::FaultRequest;
+use linerate_lab::faults::{FaultRequest, FaultSelection};
 use linerate_lab::names::{LabName, Machine};
 use linerate_record::units::{BitRate, ByteRate, Bytes};
 
@@ -207,7 +207,7 @@ pub(super) struct HealFlags {
     pub(super) lab: WhichLab,
     /// Machines, or a fault with or without its value: node3, 'node3 link.tx', 'nodes loss'. [default: all]
     #[arg(value_name = "FAULT")]
-    pub(super) faults: Vec<String>,
+    pub(super) faults: Vec<FaultSelection>,
 }
 
 #[derive(Args, Debug)]
