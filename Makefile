@@ -291,7 +291,7 @@ SITES = $(CURDIR)/runs/sites-$(shell date -u +%F)
 sites:
 	mkdir -p $(SITES)
 	LINERATE_ALL_SITES=1 $(CARGO) test --workspace --test all -- --nocapture planted:: unmodelled:: \
-	    > $(SITES)/told.txt
+	    > $(SITES)/told.txt; status=$$?; cat $(SITES)/told.txt; exit $$status
 
 test-series:
 	cd $(SERIES) && test -z "$$(gofmt -l .)" && go vet ./... && go test -v ./...
