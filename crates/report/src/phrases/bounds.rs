@@ -93,7 +93,7 @@ pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
     let reported = match (sustained.outcome, sustained.rate_per_s) {
         (slo::RateSearchOutcome::NeverMissed, Some(rate)) => format!("{}, the highest rate allowed", up_to(rate)),
         (slo::RateSearchOutcome::Found, Some(rate)) => up_to(rate),
-        _ if sustained.misses_per_s.is_none() => format!("{slo}: too few requests to tell at any rate that was tried"),
+        _ if sustained.misses_per_s.is_none() => format!("{slo} is in doubt at each rate that was tried"),
         _ => format!("{slo} is not shown to hold at the lowest rate that was tried"),
     };
     let holds = match (sustained.holds_per_s, sustained.misses_per_s) {
@@ -148,6 +148,11 @@ mod tests {
                 search_in_words(slo::RateSearchOutcome::NeverMissed, Some(9.0), None, None, None),
                 "p99=60ms seems to hold up to 9/s, the highest rate allowed (nothing is shown to hold, nothing is \
                  shown to miss; 9 points)",
+            ),
+            (
+                search_in_words(none, None, None, None, None),
+                "p99=60ms is in doubt at each rate that was tried (nothing is shown to hold, nothing is shown to miss; \
+                 9 points)",
             ),
             (
                 search_in_words(none, None, None, Some(1.0), None),
