@@ -75,8 +75,8 @@ fn lift_limits(record: &LabRecord, cgroups: &Cgroups) {
     }
 }
 
-/// What is deleted with the folder is in the folder: nothing of another file system. The folder itself may be a mount of
-/// the lab's.
+/// What is deleted with the folder is in the folder: nothing of another file system. The folder itself may be a mount
+/// of the lab's.
 fn check_nothing_mounted(folder: &Path) -> Result<(), LabError> {
     match mounts::mount_points()?.into_iter().find(|point| point.starts_with(folder) && point != folder) {
         Some(point) => Err(LabError::Taken { what: format!("something mounted at {}", point.display()) }),

@@ -355,8 +355,8 @@ mod tests {
             "objects  s3://bucket/under/, existing objects\n",
             "in flight, on existing objects, as fast as it can\n           get existing\nwrites",
             "writes   nothing would be written\n",
-            "plus listing objects and measuring ceilings\nwaits    for requests in flight at the end of a visit, at most 5 s or \
-             twice the longest latency\n±        a quick look",
+            "plus listing objects and measuring ceilings\nwaits    for requests in flight at the end of a visit, at \
+             most 5 s or twice the longest latency\n±        a quick look",
             "gives these\nnothing was contacted",
         ] {
             assert!(text.contains(part), "{part}: {text}");

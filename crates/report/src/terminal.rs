@@ -263,8 +263,8 @@ fn findings(view: &View, room: Option<usize>, look: TextStyle) -> String {
     text
 }
 
-/// Of each kind how many findings there are, whether it must be named, and a sentence for all of them. What stands above
-/// the findings is not said again.
+/// Of each kind how many findings there are, whether it must be named, and a sentence for all of them. What stands
+/// above the findings is not said again.
 fn findings_by_kind(view: &View, look: TextStyle) -> Vec<(usize, bool, String)> {
     let is_disturbed = |limit: &SeriesLimit| limit.bound == Bottleneck::Disturbed;
     let is_limit_disturbed = view.series.iter().filter_map(|series| series.limit.as_ref()).any(is_disturbed);

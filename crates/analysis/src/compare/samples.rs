@@ -1,5 +1,6 @@
 //! The figures of a point, as logarithms: ratios are differences of these. In an open loop latencies are from when
-//! requests were due, as in its report: a target that keeps requests waiting answers them late, however fast it is then.
+//! requests were due, as in its report: a target that keeps requests waiting answers them late, however fast it is
+//! then.
 
 use std::borrow::Cow;
 

@@ -109,8 +109,8 @@ fn most(at_random: bool, due: f64, first: f64) -> f64 {
 }
 
 /// Whether requests fell due faster than they were answered: more were outstanding at the end than once the first were
-/// through, by more than chance, and by more than a trifle in each third of the time. A target that becomes slower once,
-/// or stops once, holds up more from then on, and answers as much as before.
+/// through, by more than chance, and by more than a trifle in each third of the time. A target that becomes slower
+/// once, or stops once, holds up more from then on, and answers as much as before.
 pub(super) fn fell_behind(open: &OpenLoop) -> bool {
     let growth = &open.growth;
     let (due, first) = (growth.due(), growth.first as f64);

@@ -223,8 +223,8 @@ fn a_target_that_keeps_up_is_told_from_one_that_does_not() {
     assert_eq!(kinds(&at(open(1_000, 5, 80), 97.0)), []);
 }
 
-/// A visit of 10 s at 100/s of requests that fall due evenly, of which so many are outstanding at the end of each of the
-/// hundred intervals.
+/// A visit of 10 s at 100/s of requests that fall due evenly, of which so many are outstanding at the end of each of
+/// the hundred intervals.
 fn outstanding(at: impl Fn(u64) -> u64) -> OpenLoop {
     let one = |i: u64| {
         let none = || histogram::encode(&histogram::empty());
