@@ -79,7 +79,8 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
         }
         let is_new = series.limit.as_ref().is_some_and(|limit| claims.insert(&limit.claim));
         if is_new || !is_brief {
-            text.push_str(&verdict(view, series, why, is_new, look));
+            let in_full = why || (is_new && view.series.len() == 1);
+            text.push_str(&verdict(view, series, why, in_full, look));
         }
     }
     text.push('\n');
@@ -185,12 +186,12 @@ fn header(view: &View, look: TextStyle) -> String {
     format!("{title} {}\n", reported.join(between))
 }
 
-/// What bound a series. Its readings and remedy are said once for series of which the same is said, and with `why`
-/// for each, as are those that only who doubts the rest needs.
-fn verdict(view: &View, series: &Series, why: bool, is_new: bool, look: TextStyle) -> String {
+/// What bound a series. Its readings and remedy are said where it is the only one, and with `why` for each, as are
+/// those that only who doubts the rest needs.
+fn verdict(view: &View, series: &Series, why: bool, in_full: bool, look: TextStyle) -> String {
     let mut text = String::new();
     if let Some(limit) = &series.limit {
-        text.push_str(&limit_lines(limit, why || is_new, look));
+        text.push_str(&limit_lines(limit, in_full, look));
     }
     if let Some(predicted) = &series.predicted {
         text.push_str(&hanging("   plan", 18, &phrases::predicted(predicted), look));

@@ -405,6 +405,17 @@ fn without_reasons_findings_that_do_not_fit_a_screen_are_counted_and_what_stands
 }
 
 #[test]
+fn of_several_series_without_reasons_each_has_its_bottleneck_in_a_sentence() {
+    let mut view = fixture::usual();
+    let all = render(&view, false, PLAIN);
+    assert!(all.contains("▸ the target, or the network path to it, is the bottleneck"), "{all}");
+    assert!(!all.contains("   why  ") && !all.contains("   try  "), "{all}");
+    view.series.truncate(1);
+    let one = render(&view, false, PLAIN);
+    assert!(one.contains("   why  ") && one.contains("   try  "), "{one}");
+}
+
+#[test]
 fn a_page_begins_with_a_sentence_and_is_not_called_complete_beside_critical_findings() {
     let mut view = fixture::usual();
     view.run.complete = true;

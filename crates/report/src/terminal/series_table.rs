@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use linerate_analysis::knee::{Knee, KneeOutcome};
 use linerate_analysis::view::{BoundFigures, ClientFigures, Measure, OpFigures, Point, Series};
 use linerate_record::units::{bytes_per_s_iec, count, percent};
 
@@ -227,7 +228,7 @@ pub(super) fn series_table(
     let labels = iter::once(label.as_str()).chain(iter::repeat(""));
     for (at, (label, (point, visits))) in labels.zip(&rows).enumerate() {
         let is_last = rows[at + 1..].iter().all(|(later, _)| later.concurrency != point.concurrency);
-        let marker = if is_last { knee_marker(series, point) } else { String::new() };
+        let marker = if is_last { knee_marker(series, point, is_brief) } else { String::new() };
         text.push_str(&row(series, label, point, *visits, &marker, look));
         text.push_str(&op_lines(point, series.measure, look));
         if why || most.is_none() || series.summary.best.is_some_and(|best| best.point == point.point) {
@@ -311,9 +312,12 @@ fn chosen<'a>(series: &Series, rows: &[(&'a Point, usize)], most: usize) -> Vec<
     places.into_iter().map(|place| rows[place]).collect()
 }
 
-/// The knee, beside the last row of its concurrency.
-fn knee_marker(series: &Series, point: &Point) -> String {
+/// The knee, beside the last row of its concurrency; why there is none only where there is room for it.
+fn knee_marker(series: &Series, point: &Point, is_brief: bool) -> String {
+    let is_none =
+        |knee: &Knee| matches!(knee.outcome, KneeOutcome::Capped | KneeOutcome::Unsteady | KneeOutcome::Uneven);
     match &series.knee {
+        Some(knee) if is_brief && is_none(knee) => String::new(),
         Some(knee) if knee.concurrency == point.concurrency => format!("   ← {}", phrases::knee(knee)),
         _ => String::new(),
     }
