@@ -83,7 +83,8 @@ pub(crate) fn points(view: &View) -> Vec<&Point> {
 
 /// Whether each request of a visit has a latency, and besides those alone that were in flight at its end.
 pub(crate) fn has_a_latency_of_each_request(point: &Point) -> bool {
-    (point.requests..=point.requests + u64::from(point.concurrency)).contains(&point.total.count)
+    let holds = |count: u64| (point.requests..=point.requests + u64::from(point.concurrency)).contains(&count);
+    holds(point.total.count) && point.open.as_ref().is_none_or(|open| holds(open.total_intended.count))
 }
 
 /// A server of `linerate target`, ended with the test.
