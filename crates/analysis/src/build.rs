@@ -31,7 +31,7 @@ use crate::warm_up::{self, VisitCourse};
 use crate::{bottlenecks, canary, counters, estimate, findings, open_loop, steady};
 pub(crate) use clients::lost_clients;
 pub use clients::together;
-pub(crate) use ended::overdue;
+pub(crate) use ended::InFlightAtEnd;
 use tails::with_tails;
 
 /// What each GET of a workload reads, where that is a range.
@@ -373,8 +373,8 @@ fn point(
             if has_interval { with_tails(latencies, &measured, of)? } else { histogram::summarize(latencies) };
         Ok::<_, DecodeError>(open_times.total(of_ended, latencies))
     };
-    let open_times = end.open_times(|row| !row.op.is_detail())?;
-    let times_intended = end.open_times_intended()?;
+    let open_times = end.in_flight.open_times(|row| !row.op.is_detail())?;
+    let times_intended = end.in_flight.open_times_intended()?;
     let ttfb_intended = sum.ttfb_intended.as_ref().map(|all| times_intended.ttfb(all)).unwrap_or_default();
     let total_intended =
         sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &times_intended));
@@ -415,7 +415,7 @@ fn point(
         driven_by: None,
         clients: Vec::new(),
         client_spread: None,
-        errors: end.with_failed_later(sum.errors),
+        errors: end.in_flight.with_failed_later(sum.errors),
     }))
 }
 
@@ -478,12 +478,12 @@ fn ops(rows: &[&IntervalRow], seconds: f64, end: &ended::Ended) -> Result<Vec<Op
             continue;
         }
         let sum = summed(of_op)?;
-        let open_times = end.open_times(|row| row.op == op)?;
+        let open_times = end.in_flight.open_times(|row| row.op == op)?;
         figures.push(OpFigures {
             op,
             requests: sum.requests,
             bytes: sum.bytes,
-            errors: sum.errors.values().sum::<u64>() + end.failed_later(|row| row.op == op),
+            errors: sum.errors.values().sum::<u64>() + end.in_flight.failed_later(|row| row.op == op),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb: open_times.ttfb(&sum.ttfb),
@@ -503,13 +503,13 @@ fn hosts(
     for (number, host) in records.manifest.target.hosts.iter().enumerate() {
         let sum = summed(rows.iter().copied().filter(|r| r.host as usize == number))?;
         let is_its = |row: &InFlightRow| row.host as usize == number && !row.op.is_detail();
-        let open_times = end.open_times(is_its)?;
+        let open_times = end.in_flight.open_times(is_its)?;
         let ttfb = open_times.ttfb(&sum.ttfb);
         let total = open_times.total(histogram::summarize(&sum.total), &sum.total);
         figures.push(HostFigures {
             host: host.clone(),
             requests: sum.requests,
-            errors: sum.errors.values().sum::<u64>() + end.failed_later(is_its),
+            errors: sum.errors.values().sum::<u64>() + end.in_flight.failed_later(is_its),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb_p50_ns: ttfb.p50_ns,

@@ -334,7 +334,7 @@ mod tests {
         assert!(crate::findings::requests_failed(&view).is_none(), "{:?}", view.findings);
         let found = crate::findings::spoilt_by_others(&view).unwrap();
         assert!(found.claim.starts_with("disturbed by other load: ") && found.points == [1], "{found:?}");
-        // Nor is it one where requests were answered beside the same load in a thousandth of that time.
+        // Nor is it one where requests were answered under the same load in a thousandth of that time.
         let mut partly = records.clone();
         let is_of_point = |i: &&mut Interval| i.point == 1;
         let template = records.intervals.iter().rfind(|i| i.point == 1).unwrap().clone();

@@ -37,8 +37,8 @@ const SEARCHED_ROWS: usize = 12;
 const SCREEN_LINES: usize = 25;
 const LINES_BEHIND: usize = 3;
 
-/// Kinds of findings that are named however long the rest is, beside those that must be: on a screen, and where the
-/// tables alone take more than one.
+/// Kinds of findings that are named however long the rest is, in addition to those that must be: on a screen, and where
+/// the tables alone take more than one.
 const KINDS_LEAST: [usize; 2] = [1, 3];
 
 /// Fewest rows of a series of a search: the knee, the best, and either end.

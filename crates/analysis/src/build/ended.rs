@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use linerate_record::histogram::{self, DecodeError, EncodedHistogram, Latencies, Latency, add_encoded};
 use linerate_record::load::Workload;
 use linerate_record::run::failure_kind::FAILED_LATER;
-use linerate_record::run::{
-    InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, StopReason,
-};
+use linerate_record::run::{InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, StopReason};
 
 use super::point_end;
-use crate::censored::{together, with_open};
+use crate::censored::{share_of_ended, together, with_open};
 use crate::estimate::Estimate;
 use crate::records::Records;
 use crate::view::Unended;
@@ -26,6 +24,11 @@ pub(super) struct Ended {
     pub(super) unended: Option<Unended>,
     /// Whether a request succeeded.
     has_succeeded: bool,
+    pub(super) in_flight: InFlightAtEnd,
+}
+
+/// Requests that had not ended when their points did.
+pub(crate) struct InFlightAtEnd {
     /// What was in flight at the end, each with the number of its point.
     rows: Vec<(u32, InFlightRow)>,
     /// Of points at whose end requests waited for a slot: how long all had been due that had not ended.
@@ -47,11 +50,9 @@ pub(super) fn of_point(
     let ends = || points.iter().filter_map(|point| point_end(records, *point));
     // Where all objects were asked for, nothing was in flight when the point ended.
     let is_exhausted = ends().any(|end| end.ended == StopReason::ObjectsExhausted);
-    let slots = in_flight(begin, measured, requested).filter(|_| !is_exhausted);
-    let of_end =
-        |end: &PointEnd| end.in_flight.iter().flatten().map(|row| (end.point, row.clone())).collect::<Vec<_>>();
-    let rows: Vec<(u32, InFlightRow)> = ends().flat_map(of_end).collect();
-    let open: u64 = rows.iter().filter(|(_, row)| !row.op.is_detail()).map(|(_, row)| row.open).sum();
+    let slots = slots(begin, measured, requested).filter(|_| !is_exhausted);
+    let in_flight = InFlightAtEnd::of_points(records, &points, measured);
+    let open: u64 = in_flight.rows.iter().filter(|(_, row)| !row.op.is_detail()).map(|(_, row)| row.open).sum();
     let without = sum.moved_bytes.max(0) as f64 / seconds;
     let with = (sum.moved_bytes + sum.open_bytes).max(0) as f64 / seconds;
     let is_wide = with - without > WIDTH_MAX * with;
@@ -60,13 +61,12 @@ pub(super) fn of_point(
         too_few: slots.is_some_and(|slots| ended < slots),
         unended: (open > 0).then_some(unended),
         has_succeeded: sum.requests > 0,
-        rows,
-        overdue: overdue(measured),
+        in_flight,
     }
 }
 
 /// Of visits at whose end requests waited for a slot, how long all had been due that had not ended.
-pub(crate) fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
+fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram> {
     let last: BTreeMap<u32, &Interval> = measured.iter().map(|interval| (interval.point, *interval)).collect();
     let ages = |interval: &Interval| {
         let open = interval.open.as_ref().filter(|open| open.backlog > 0)?;
@@ -75,7 +75,14 @@ pub(crate) fn overdue(measured: &[&Interval]) -> BTreeMap<u32, EncodedHistogram>
     last.into_iter().filter_map(|(point, interval)| Some((point, ages(interval)?))).collect()
 }
 
-impl Ended {
+impl InFlightAtEnd {
+    /// Those of these points, of which these intervals are measured.
+    pub(crate) fn of_points(records: &Records, points: &[u32], measured: &[&Interval]) -> InFlightAtEnd {
+        let ends = points.iter().filter_map(|point| point_end(records, *point));
+        let rows = ends.flat_map(|end| end.in_flight.iter().flatten().map(|row| (end.point, row.clone()))).collect();
+        InFlightAtEnd { rows, overdue: overdue(measured) }
+    }
+
     /// Requests that were in flight at the end and failed behind it, of rows for which this holds.
     pub(super) fn failed_later(&self, is_its: impl Fn(&InFlightRow) -> bool) -> u64 {
         self.rows.iter().filter(|(_, row)| is_its(row)).map(|(_, row)| row.failed).sum()
@@ -91,7 +98,7 @@ impl Ended {
     }
 
     /// What is known of the requests that were in flight at the end, of rows for which this holds.
-    pub(super) fn open_times(&self, is_its: impl Fn(&InFlightRow) -> bool) -> Result<OpenTimes, DecodeError> {
+    pub(crate) fn open_times(&self, is_its: impl Fn(&InFlightRow) -> bool) -> Result<OpenTimes, DecodeError> {
         let rows = || self.rows.iter().map(|(_, row)| row).filter(|row| is_its(row));
         let awaited = || rows().filter_map(|row| row.awaited.as_ref());
         Ok(OpenTimes {
@@ -104,7 +111,7 @@ impl Ended {
 
     /// The same from when they were due, in an open loop. Where requests waited for a slot, all that had not ended
     /// counts as open: what became of those in flight says nothing of the others.
-    pub(super) fn open_times_intended(&self) -> Result<OpenTimes, DecodeError> {
+    pub(crate) fn open_times_intended(&self) -> Result<OpenTimes, DecodeError> {
         let is_its = |(point, row): &&(u32, InFlightRow)| !row.op.is_detail() && !self.overdue.contains_key(point);
         let rows = || self.rows.iter().filter(is_its).map(|(_, row)| row);
         let awaited = || rows().filter_map(|row| row.awaited.as_ref());
@@ -117,7 +124,9 @@ impl Ended {
             awaited: summed(awaited().filter_map(|awaited| awaited.total_intended.as_ref()))?,
         })
     }
+}
 
+impl Ended {
     /// Throughput by bytes, without those of requests that had not ended. Of a time in which none ended there is none.
     pub(super) fn of_bytes(&self, without: Estimate) -> Estimate {
         if !self.has_succeeded {
@@ -131,7 +140,7 @@ impl Ended {
 }
 
 /// What is known of how long requests take that were in flight at the end.
-pub(super) struct OpenTimes {
+pub(crate) struct OpenTimes {
     /// How long those had taken that had not ended.
     ages: Latencies,
     /// Times to the first byte, of those that had one.
@@ -143,6 +152,11 @@ pub(super) struct OpenTimes {
 }
 
 impl OpenTimes {
+    /// By which share of requests that ended a quantile of all is reached; `None` where it is not known.
+    pub(crate) fn share_of_ended(&self, q: f64, ended: &Latencies) -> Option<f64> {
+        share_of_ended(q, ended, &self.awaited, &self.ages)
+    }
+
     /// The latency of requests that ended in intervals, with those in flight at the end.
     pub(super) fn total(&self, of_ended: Latency, ended: &Latencies) -> Latency {
         if self.awaited.is_empty() {
@@ -178,7 +192,7 @@ pub(super) fn rate(sum: &IntervalRow<Latencies>, seconds: f64) -> f64 {
 /// The most requests that were in flight at a time. In an open loop that is what intervals say, and its concurrency
 /// only a bound; where requests waited for `--max-rate`, nothing tells. Of uploads whose parts go out together, fewer
 /// are under way than requests.
-fn in_flight(begin: &PointBegin, measured: &[&Interval], requested: &LoadRequest) -> Option<u64> {
+fn slots(begin: &PointBegin, measured: &[&Interval], requested: &LoadRequest) -> Option<u64> {
     if begin.spec.rate_per_s.is_some() {
         return measured.iter().filter_map(|i| Some(u64::from(i.open.as_ref()?.in_flight))).max();
     }

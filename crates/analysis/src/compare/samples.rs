@@ -4,12 +4,11 @@
 
 use std::borrow::Cow;
 
-use linerate_record::histogram::{self, DecodeError, Latencies};
+use linerate_record::histogram::DecodeError;
 use linerate_record::run::{Interval, IntervalRow, merged};
 
 use super::Metric;
-use crate::build::{overdue, point_end};
-use crate::censored::share_of_ended;
+use crate::build::InFlightAtEnd;
 use crate::quantile::{self, InsufficientSamples, Quantile};
 use crate::records::Records;
 use crate::view::{Measure, Point};
@@ -63,18 +62,23 @@ pub(super) fn figures(
     let all: Vec<&Interval> = records.intervals.iter().filter(measured).collect();
     let whole_ms = all.iter().map(|i| i.to_ms - i.from_ms).max().unwrap_or(0);
     // An interval that was cut short counts in the mean and says nothing of the spread.
-    let whole: Vec<&Interval> = all.iter().copied().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms).collect();
+    let is_whole = |i: &Interval| 2 * (i.to_ms - i.from_ms) >= whole_ms;
     if all.is_empty() {
         return Ok(None);
     }
     let is_open = row.open.is_some();
-    let all_rows: Vec<Cow<'_, IntervalRow>> = all.iter().flat_map(|i| latency_rows(i, is_open)).collect();
-    let merged = merged(all_rows.iter().map(|row| &**row))?;
-    let errors = all_rows.iter().flat_map(|row| row.errors.values()).sum();
-    let rows: Vec<Vec<Cow<'_, IntervalRow>>> = whole.iter().map(|i| latency_rows(i, is_open)).collect();
-    let rows: Vec<Vec<&IntervalRow>> = rows.iter().map(|rows| rows.iter().map(|row| &**row).collect()).collect();
-    let (awaited, ages) = if is_open { due_at_end(records, points, &all)? } else { in_flight_at_end(records, points)? };
-    let shares = [0.5, 0.99].map(|q| share_of_ended(q, &merged, &awaited, &ages));
+    let all_rows: Vec<Vec<Cow<'_, IntervalRow>>> = all.iter().map(|i| latency_rows(i, is_open)).collect();
+    let merged = merged(all_rows.iter().flatten().map(|row| &**row))?;
+    let errors = all_rows.iter().flatten().flat_map(|row| row.errors.values()).sum();
+    let is_whole = all.iter().map(|i| is_whole(i));
+    let whole_rows = all_rows.iter().zip(is_whole).filter_map(|(rows, is_whole)| is_whole.then_some(rows));
+    let rows: Vec<Vec<&IntervalRow>> = whole_rows.map(|rows| rows.iter().map(|row| &**row).collect()).collect();
+    let in_flight = InFlightAtEnd::of_points(records, points, &all);
+    let times = match is_open {
+        true => in_flight.open_times_intended()?,
+        false => in_flight.open_times(|row| !row.op.is_detail())?,
+    };
+    let shares = [0.5, 0.99].map(|q| times.share_of_ended(q, &merged));
     let metrics = [Metric::P50, Metric::P99].into_iter().zip(shares);
     let throughput = throughput(&all, measure);
     // Where no request succeeded, that is what is said of it.
@@ -102,36 +106,6 @@ fn latency_row(row: &IntervalRow, is_open: bool) -> Cow<'_, IntervalRow> {
         Some(intended) => Cow::Owned(IntervalRow { total: intended.clone(), ..row.clone() }),
         None => Cow::Borrowed(row),
     }
-}
-
-/// The same as [`in_flight_at_end`] from when requests were due, with those that waited for a slot.
-fn due_at_end(
-    records: &Records,
-    points: &[u32],
-    measured: &[&Interval],
-) -> Result<(Latencies, Latencies), DecodeError> {
-    let (mut awaited, mut ages) = (histogram::empty(), histogram::empty());
-    let overdue = overdue(measured);
-    overdue.values().try_for_each(|due| histogram::add_encoded(&mut ages, due))?;
-    let ends = points.iter().filter(|point| !overdue.contains_key(point)).filter_map(|of| point_end(records, *of));
-    for row in ends.flat_map(|end| end.in_flight.iter().flatten()).filter(|row| !row.op.is_detail()) {
-        row.ages_intended.iter().try_for_each(|of| histogram::add_encoded(&mut ages, of))?;
-        let intended = row.awaited.iter().filter_map(|of| of.total_intended.as_ref());
-        intended.into_iter().try_for_each(|of| histogram::add_encoded(&mut awaited, of))?;
-    }
-    Ok((awaited, ages))
-}
-
-/// Of requests that were in flight at the ends of these points: how long those took that ended well while they were
-/// waited for, and how long the others had taken that had not ended.
-fn in_flight_at_end(records: &Records, points: &[u32]) -> Result<(Latencies, Latencies), DecodeError> {
-    let (mut awaited, mut ages) = (histogram::empty(), histogram::empty());
-    let ends = points.iter().filter_map(|point| point_end(records, *point));
-    for row in ends.flat_map(|end| end.in_flight.iter().flatten()).filter(|row| !row.op.is_detail()) {
-        histogram::add_encoded(&mut ages, &row.ages)?;
-        row.awaited.iter().try_for_each(|of| histogram::add_encoded(&mut awaited, &of.total))?;
-    }
-    Ok((awaited, ages))
 }
 
 /// The mean over all intervals.

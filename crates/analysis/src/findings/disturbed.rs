@@ -53,7 +53,7 @@ fn is_silence_alone(point: &Point) -> bool {
 }
 
 /// Whether requests that were answered in the point took so much less time than the silence in it that other programs,
-/// of which they had as many beside them, do not explain it.
+/// which ran at the same time, do not explain it.
 fn is_quick_else(run: &Run<'_>, point: &Point) -> bool {
     let silence_ns = lost_ms(point, &run.measured(point.point), run.records) as f64 * 1e6;
     point.has_ended_requests() && silence_ns > TURNS * point.total.p99_ns as f64

@@ -312,7 +312,7 @@ fn chosen<'a>(series: &Series, rows: &[(&'a Point, usize)], most: usize) -> Vec<
     places.into_iter().map(|place| rows[place]).collect()
 }
 
-/// The knee, beside the last row of its concurrency; why there is none only where there is room for it.
+/// The knee, next to the last row of its concurrency; why there is none only where there is room for it.
 fn knee_marker(series: &Series, point: &Point, is_brief: bool) -> String {
     let is_none =
         |knee: &Knee| matches!(knee.outcome, KneeOutcome::Capped | KneeOutcome::Unsteady | KneeOutcome::Uneven);
