@@ -103,17 +103,32 @@ impl EngineSpec {
     pub fn first_not_serving(&self, namespace: &str, spec: &LabSpec) -> Result<Option<String>, LabError> {
         let nodes: Vec<Machine> = nodes(spec).collect();
         let (port, path) = self.health();
+        // A node that is healthy may still refuse requests: MinIO answers 503 until it has read users and buckets.
+        let pages: [Page; 2] = [(port, path, |status| status == 200), (PORT, "/", |status| status < 500)];
         in_namespace(namespace, move || {
-            nodes.iter().find_map(|node| match status_line(node.address(Plane::Public), port, path) {
-                Ok(line) if line.contains(" 200") => None,
-                Ok(line) => Some(format!("{node} answers {line:?}")),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    Some(format!("{node} has not answered for {} s", ANSWER_MAX.as_secs()))
-                }
-                Err(error) => Some(format!("{node}: {error}")),
-            })
+            nodes.iter().find_map(|node| pages.iter().find_map(|page| why_not_serving(*node, *page)))
         })
     }
+}
+
+/// A port, a path, and which status codes say that the node serves.
+type Page = (u16, &'static str, fn(u16) -> bool);
+
+/// What a node answers instead.
+fn why_not_serving(node: Machine, (port, path, is_serving): Page) -> Option<String> {
+    match status_line(node.address(Plane::Public), port, path) {
+        Ok(line) if status(&line).is_some_and(is_serving) => None,
+        Ok(line) => Some(format!("{node} answers {line:?} to GET {path}")),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Some(format!("{node} has not answered for {} s", ANSWER_MAX.as_secs()))
+        }
+        Err(error) => Some(format!("{node}: {error}")),
+    }
+}
+
+/// The status code of a first line: 503 of `HTTP/1.1 503 Service Unavailable`.
+fn status(line: &str) -> Option<u16> {
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Nodes of the same kind and number of drives, one after another, are a pool.
@@ -162,6 +177,13 @@ mod tests {
     use super::*;
     use crate::spec::PlaneSpec;
     use crate::spec::tests::uniform;
+
+    #[test]
+    fn status_codes_are_read_of_first_lines_alone() {
+        assert_eq!(status("HTTP/1.1 503 Service Unavailable"), Some(503));
+        assert_eq!(status("HTTP/1.0 403"), Some(403));
+        assert_eq!(status("SSH-2.0-OpenSSH"), None);
+    }
 
     #[test]
     fn nodes_of_one_kind_are_a_pool_on_the_plane_among_nodes() {
