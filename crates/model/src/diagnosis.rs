@@ -84,7 +84,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let explanation = backward(site, observations::observations(&grid, &load, lacking), &members, &read, &mut caveats)?;
     let (unjudged, unknown): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|one| one.of_all);
     caveats.extend(unknown.into_iter().map(|one| one.said));
-    let mut warnings = warnings(site, readings, &nodes, &used, beyond);
+    let mut warnings = warnings(&grid, site, &nodes, &used, beyond);
     warnings.extend(unjudged.into_iter().map(|one| one.said));
     warnings.extend(interface_mapping::reported(&grid, site, &planes, &interfaces));
     let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
@@ -220,16 +220,25 @@ fn window(grid: &Grid<'_>) -> ReadWindow {
 
 /// What has to be known before the answer is believed.
 fn warnings(
+    grid: &Grid<'_>,
     site: &Site,
-    readings: &Readings,
     nodes: &[machines::ReadMachine],
     used: &[ResourceUse],
     beyond: Vec<String>,
 ) -> Vec<String> {
+    let readings = grid.readings;
     let mut warnings = readings.warnings.clone();
     warnings.extend(beyond);
     warnings.extend(unknown_nodes::reported(site, readings, nodes));
     warnings.extend(racks::disagreements(site, &readings.stated));
+    warnings.extend(grid.halves().is_none().then(|| {
+        let judged = grid.is_busy.iter().filter(|busy| **busy).count();
+        format!(
+            "{judged} of {} instants have a load near its most, too few for a suspect: choose a window in which the \
+             load lasts",
+            readings.steps
+        )
+    }));
     for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > impossible_counters::ABOVE) {
         warnings.push(format!(
             "{} carries {} of what the site says that it can, at {}: its speed or ports in the site are wrong",

@@ -196,6 +196,42 @@ fn what_is_planted_at_one_node_is_named_first_in_fleets_of_every_size() {
 }
 
 #[test]
+fn what_is_there_in_half_of_a_window_or_at_few_instants_alone_is_seen_and_leads_nothing() {
+    /// From here on something is the matter: seen by the middle of all instants.
+    const BEGIN: usize = STEPS * 2 / 5;
+    for injected in [Injected::SlowDrive, Injected::OtherProgram, Injected::Losses] {
+        let (whole, healthy) = (fleet(8, injected, 3, 5), fleet(8, Injected::Nothing, 3, 5));
+        let mut half = whole.clone();
+        for (series, healthy) in half.series.iter_mut().zip(&healthy.series) {
+            series.values[..BEGIN].copy_from_slice(&healthy.values[..BEGIN]);
+        }
+        let mut short = whole.clone();
+        short.steps = 3;
+        short.series.iter_mut().for_each(|series| series.values.truncate(3));
+        let judge = |readings: &Readings| diagnose(&site(8), readings, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let [whole, half, short] = [&whole, &half, &short].map(judge);
+        assert!(whole.suspects[0].weight > 0.6 && whole.outlier.iter().all(|one| one.is_lasting), "{injected:?}");
+        for (window, of_window) in [("half", &half), ("short", &short)] {
+            let lead = of_window.suspects.first().map_or(0.0, |suspect| suspect.weight);
+            assert!(lead < of_window.none_of_these, "{injected:?}, {window}: {:?}", of_window.suspects);
+        }
+        assert!(half.outlier[0].claim.ends_with(", but not in both halves of the window"), "{:?}", half.outlier[0]);
+        assert!(short.warnings.iter().any(|warning| warning.starts_with("3 of 3 instants")), "{:?}", short.warnings);
+    }
+}
+
+#[test]
+fn a_node_whose_links_carry_nothing_has_not_more_of_the_requests() {
+    let mut readings = fleet(8, Injected::AllRequests, 3, 5);
+    let is_link = |of: ReadMeasure| matches!(of, ReadMeasure::LinkSent | ReadMeasure::LinkReceived);
+    let of_node = readings.series.iter_mut().filter(|one| one.machine == "node3" && is_link(one.of));
+    of_node.for_each(|one| one.values.fill(Some(108.0)));
+    let diagnosis = diagnose(&site(8), &readings, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let uneven = diagnosis.suspects.iter().find(|suspect| suspect.cause == Cause::UnevenLoad);
+    assert_eq!(uneven, None, "{}", diagnosis.answer);
+}
+
+#[test]
 fn two_ways_of_a_node_at_one_level_are_both_said_and_none_is_picked() {
     for (nodes, seed) in [(16, 1), (16, 2), (56, 3)] {
         let diagnosis = judged(nodes, Injected::SlowBothWays, 3, 3000 + seed);

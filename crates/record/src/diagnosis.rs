@@ -287,8 +287,16 @@ pub struct OutlierReading {
     pub sigmas: f64,
     /// The chance of that over all comparisons, if all were alike.
     pub chance: f64,
+    /// Whether it differs by half as much in both halves of the judged instants; not if there are too few of them.
+    #[serde(default = "lasting")]
+    pub is_lasting: bool,
     /// All of that in one sentence.
     pub claim: String,
+}
+
+/// What readings said before halves of a window were compared.
+fn lasting() -> bool {
+    true
 }
 
 /// Kinds of causes that readings show.

@@ -357,6 +357,7 @@ pub(crate) mod tests {
                     others: 0.2,
                     sigmas: -9.0,
                     chance: 1e-5,
+                    is_lasting: true,
                     claim: format!("node{node}: what is sent on eth0 varies by 0.3 %, that of the others by 20 %"),
                 })
                 .collect(),

@@ -132,26 +132,43 @@ struct Compared {
     value: f64,
 }
 
+/// Those that are compared with each other.
+struct Family {
+    row: &'static ComparedRow,
+    group: usize,
+    plane: usize,
+    all: Vec<Compared>,
+}
+
+/// What lasts differs by so much of its difference in each half of the window.
+const LASTING: f64 = 0.5;
+
 /// What is odd, the oddest first, and how many comparisons were made.
 pub(super) fn outlier(
     grid: &Grid<'_>,
     interfaces: &[Vec<Option<&str>>],
     uses: &[NodeUse],
 ) -> (Vec<OutlierReading>, u64) {
-    let mut families: Vec<(&ComparedRow, Vec<Compared>)> = Vec::new();
+    let mut families: Vec<Family> = Vec::new();
     let mut groups: Vec<usize> = grid.nodes.iter().map(|node| node.group).collect();
     groups.dedup();
     for group in groups {
         for row in ROWS {
             let planes = if row.per == ComparisonUnit::Link { interfaces.first().map_or(0, Vec::len) } else { 1 };
-            let all = (0..planes).map(|plane| compared(grid, group, row, interfaces, plane, uses));
-            families.extend(all.flat_map(|all| by_kind(row, all)).map(|all| (row, all)));
+            for plane in 0..planes {
+                let all = by_kind(row, compared(grid, group, row, interfaces, plane, uses));
+                families.extend(all.into_iter().map(|all| Family { row, group, plane, all }));
+            }
         }
     }
-    families.retain(|(_, all)| all.len() >= LEAST);
-    let comparisons: usize = families.iter().map(|(_, all)| all.len()).sum();
+    families.retain(|family| family.all.len() >= LEAST);
+    let comparisons: usize = families.iter().map(|family| family.all.len()).sum();
+    let halves = grid.halves();
     let mut found: Vec<OutlierReading> = Vec::new();
-    for (row, all) in &families {
+    for family in &families {
+        let Family { row, group, plane, all } = family;
+        // What is odd is rare: halves are compared for it alone.
+        let mut in_halves: Option<[Vec<Compared>; 2]> = None;
         let values: Vec<f64> = all.iter().map(|one| scaled(row.scale, one.value)).collect();
         let scatter = if matches!(row.of, OutlierKind::Steadiness(_)) { steady_scatter(grid) } else { row.scatter };
         let bar = OutlierThreshold { scatter, least: row.least, side: row.side, family: comparisons };
@@ -165,9 +182,19 @@ pub(super) fn outlier(
                 Scale::Difference => outlier.others,
             };
             let node = grid.nodes[one.node].name.clone();
+            let of_halves = halves.as_ref().map(|halves| {
+                let of_half = |half: &Grid<'_>| compared(half, *group, row, interfaces, *plane, uses);
+                &*in_halves.get_or_insert_with(|| halves.each_ref().map(of_half))
+            });
+            let differs = one.value - others;
+            let is_lasting =
+                of_halves.is_some_and(|halves| halves.iter().all(|half| lasts(family, half, one, differs)));
+            let claim = sentences::outlier(row.of, &node, &one.part, one.value, others);
+            let when = if is_lasting { "" } else { ", but not in both halves of the window" };
             found.push(OutlierReading {
                 of: row.of,
-                claim: sentences::outlier(row.of, &node, &one.part, one.value, others),
+                claim: format!("{claim}{when}"),
+                is_lasting,
                 node,
                 part: one.part.clone(),
                 value: one.value,
@@ -179,6 +206,20 @@ pub(super) fn outlier(
     }
     found.sort_by(|a, b| a.chance.total_cmp(&b.chance));
     (found, comparisons as u64)
+}
+
+/// Whether one differs from the others of its family in half of the window as it does in all of it. What half of a
+/// window is too short to tell, such as how steady a link is, is not held against it.
+fn lasts(family: &Family, half: &[Compared], one: &Compared, differs: f64) -> bool {
+    let is_same = |a: &Compared, b: &Compared| a.node == b.node && a.part == b.part;
+    let Some(own) = half.iter().find(|of_half| is_same(of_half, one)) else { return true };
+    let others = half.iter().filter(|of_half| !is_same(of_half, one));
+    let mut others: Vec<f64> = others
+        .filter(|of_half| family.all.iter().any(|member| is_same(member, of_half)))
+        .map(|of_half| of_half.value)
+        .collect();
+    let Some(middle) = quantile(&mut others, 0.5) else { return true };
+    (own.value - middle) * differs.signum() >= LASTING * differs.abs()
 }
 
 /// Parts of a kind are compared with each other: what is NVMe by its name with NVMe, and a system's disk with those of

@@ -10,6 +10,7 @@ use super::machines::ReadMachine;
 pub(super) type Values = [Option<f64>];
 
 /// Readings by measure and node.
+#[derive(Clone)]
 pub(super) struct Grid<'r> {
     pub(super) readings: &'r Readings,
     pub(super) nodes: &'r [ReadMachine],
@@ -27,6 +28,9 @@ const PEAK: f64 = 0.97;
 
 /// Where this is less than so much of the most of all, the load is shorter still.
 const MOMENT: f64 = 0.1;
+
+/// Fewer judged instants than this say nothing about what lasts.
+const JUDGED_LEAST: usize = 4;
 
 /// What the most is taken to be: a quantile that a moment's burst does not decide.
 const MOST: f64 = 0.75;
@@ -53,6 +57,17 @@ impl<'r> Grid<'r> {
         'r: 'c,
     {
         Grid { is_busy: self.is_busy.clone(), ..Grid::new(self.readings, machines) }
+    }
+
+    /// The same with the first half of the judged instants, and with the second; none if there are fewer than four.
+    pub(super) fn halves(&self) -> Option<[Grid<'r>; 2]> {
+        let judged: Vec<usize> = (0..self.is_busy.len()).filter(|step| self.is_busy[*step]).collect();
+        let middle = *judged.get(judged.len() / 2).filter(|_| judged.len() >= JUDGED_LEAST)?;
+        let within = |is_first: bool| {
+            let is_judged = |(step, busy): (usize, &bool)| *busy && (step < middle) == is_first;
+            Grid { is_busy: self.is_busy.iter().enumerate().map(is_judged).collect(), ..self.clone() }
+        };
+        Some([within(true), within(false)])
     }
 
     /// The place of a node.

@@ -75,6 +75,9 @@ pub(super) const BELOW_LIMITS: f64 = 4.0;
 /// What is explained by another cause of the same node is worth so much less than that one, in log odds.
 pub(super) const EXPLAINED: f64 = 1.5;
 
+/// What was seen for too short a time, in log odds: less than what no reading shows.
+const IN_DOUBT: f64 = NONE_OF_THESE - EXPLAINED;
+
 /// From such a share of segments on that are sent again, losses are the limit at which a link stays.
 pub(super) const LOSSY: f64 = 0.01;
 
@@ -95,6 +98,9 @@ const LINKS_MATTER: f64 = 0.5;
 
 /// The same of what is served, beside what is served the other way.
 const SERVED_MATTERS: f64 = 0.1;
+
+/// Links carry at least so much of what is served: counters of both are read at different moments.
+const CARRIED: f64 = 0.5;
 
 /// What a link carries more than others is for clients, if these get so much more, as shares of what others have.
 const FOR_CLIENTS: f64 = 0.4;
@@ -175,6 +181,9 @@ pub(super) fn suspects(
     all.extend(used.iter().filter_map(|one| full(site, one, waited, of_losses)));
     all.extend(members.iter().filter_map(on_one_member));
     beyond_nodes(&mut all, used, &seen.behind_uplinks);
+    if grid.halves().is_none() {
+        all.iter_mut().for_each(|one| one.log_odds = one.log_odds.min(IN_DOUBT));
+    }
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
     let sum: f64 = all.iter().map(|one| one.log_odds.exp()).sum::<f64>() + NONE_OF_THESE.exp();
     let weighted = all
@@ -266,9 +275,11 @@ fn beyond_nodes(all: &mut [ScoredCause], used: &[ResourceUse], behind_uplinks: &
     }
 }
 
-/// What an odd reading is worth: no more than its row says, and no more than its chance does.
+/// What an odd reading is worth: no more than its row says, and no more than its chance does; less than an unknown
+/// cause if it is not there in both halves of the window.
 fn worth(row: &CauseRow, outlier: &OutlierReading) -> f64 {
-    row.worth.min(-outlier.chance.max(1e-300).ln())
+    let most = if outlier.is_lasting { row.worth } else { IN_DOUBT };
+    most.min(-outlier.chance.max(1e-300).ln())
 }
 
 fn tells(row: &CauseRow, outlier: &OutlierReading) -> bool {
@@ -296,7 +307,8 @@ fn of_nodes(grid: &Grid<'_>, outlier: &[OutlierReading], uses: &[NodeUse], not_l
         }
         let by_clients = |outlier: &OutlierReading| is_by_clients(grid, outlier);
         explained(&mut causes, &of_node, is_read(grid, node), &by_clients);
-        let alongside = ALONGSIDE * (of_node.len() - 1) as f64;
+        let lasting = of_node.iter().filter(|one| one.is_lasting).count();
+        let alongside = ALONGSIDE * lasting.saturating_sub(1) as f64;
         found.extend(causes.into_iter().map(|(cause, worth, lead)| {
             let mut evidence = vec![lead.claim.clone()];
             evidence.extend(of_node.iter().filter(|one| **one != lead).map(|one| one.claim.clone()));
@@ -320,7 +332,7 @@ fn of_nodes(grid: &Grid<'_>, outlier: &[OutlierReading], uses: &[NodeUse], not_l
             let is_no_link = lead.of == OutlierKind::Value(ReadMeasure::Retransmitted)
                 && cause == Cause::LossyLink
                 && not_lossy.iter().any(|of| of == node);
-            let most = if is_no_link { NONE_OF_THESE - EXPLAINED } else { f64::INFINITY };
+            let most = if is_no_link || !lead.is_lasting { IN_DOUBT } else { f64::INFINITY };
             let waits_alone = cause == Cause::BusyProcessors && !of_node.iter().any(|one| is_busier(one));
             ScoredCause { suspect, log_odds: (worth + alongside.min(3.0)).min(most), waits_alone }
         }));
@@ -472,7 +484,7 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, outlier: &Outlie
                 if of == ReadMeasure::ClientSent { ReadMeasure::ClientReceived } else { ReadMeasure::ClientSent };
             let alongside =
                 grid.place(&outlier.node).and_then(|place| grid.mean(grid.whole(other, place)?)).unwrap_or(0.0);
-            outlier.value >= SERVED_MATTERS * alongside
+            outlier.value >= SERVED_MATTERS * alongside && is_carried(grid, outlier, of)
         }
         // Less is served by who is asked less, too: then it has fewer requests under way as well.
         OutlierKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {
@@ -480,6 +492,14 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, outlier: &Outlie
         }
         OutlierKind::Value(_) => true,
     }
+}
+
+/// Whether the links of a node carried what it is said to have served: what passed none of them reached no client.
+fn is_carried(grid: &Grid<'_>, outlier: &OutlierReading, served: ReadMeasure) -> bool {
+    let of = if served == ReadMeasure::ClientSent { ReadMeasure::LinkSent } else { ReadMeasure::LinkReceived };
+    let parts = grid.place(&outlier.node).map_or(&[][..], |place| grid.parts(of, place));
+    let carried: f64 = parts.iter().filter_map(|(_, values)| grid.mean(values)).sum();
+    parts.is_empty() || carried >= CARRIED * outlier.value
 }
 
 /// Whether what clients get of a node, or send to it, explains what its link has more than others.
