@@ -36,6 +36,9 @@ pub use port_drops::{PortsNow, ports_between, ports_now};
 
 use crate::root::{Parsed, ReadPass, Root, Unreadable, note, text};
 
+/// What is said of an engine's process whose cgroups cannot be read, behind the reason.
+pub const QUOTAS_UNREAD: &str = "its quotas are not reported";
+
 /// Most values of a look.
 pub const LOOK_VALUES_MAX: usize = 2_000;
 /// Most faults and remarks that are told of a machine over all looks.

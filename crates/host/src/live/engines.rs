@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::background::BackgroundRead;
 use super::engine_devices::{DeviceNumber, devices};
-use super::{PartName, Reader, plain};
+use super::{PartName, QUOTAS_UNREAD, Reader, plain};
 use crate::fingerprint::{cpu_cgroups, parse_periods};
 use crate::process::process_stat;
 use crate::root::{ReadPass, Root, Unreadable, note, text};
@@ -113,12 +113,12 @@ fn quotas(root: &Root, engines: &[EngineHere], pass: &mut ReadPass) -> Vec<Quota
                 folders
             }
             Err(error) => {
-                note(pass, &format!("proc/{}/cgroup", engine.pid), error.to_string());
+                note(pass, &format!("proc/{}/cgroup", engine.pid), format!("{error}: {QUOTAS_UNREAD}"));
                 continue;
             }
         };
         if folders.is_empty() {
-            let reason = "no cgroup of it is below /sys/fs/cgroup as it is mounted here: its quotas are not reported";
+            let reason = format!("no cgroup of it is below /sys/fs/cgroup as it is mounted here: {QUOTAS_UNREAD}");
             note(pass, &format!("proc/{}/cgroup", engine.pid), reason);
         }
         for (depth, folder) in folders.into_iter().enumerate() {

@@ -9,6 +9,7 @@ use linerate_analysis::sockets::{join, remarks};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::watch_protocol::{SOCKETS_EACH_MS, WatchOrder};
 use linerate_fleet::watched_fleet::{PartialReadings, WatchedFleet};
+use linerate_host::live::QUOTAS_UNREAD;
 use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
 use linerate_record::readings::{Readings, SocketsSeen, StatedMachine};
 use linerate_record::site::{Product, Site};
@@ -301,6 +302,7 @@ impl FleetWatch<'_> {
             }
         }
         readings.warnings.extend(self.unread());
+        readings.warnings.extend(unread_quotas(&readings.remarks));
         if seen.iter().all(|(_, seen)| seen.remotes.is_empty()) && self.is_requested_for_sockets {
             readings.warnings.push(
                 "no socket of an engine was seen: name its ports with --engine-port, or read as root (--why says what \
@@ -333,6 +335,15 @@ impl FleetWatch<'_> {
     }
 }
 
+/// What has to be known before an answer is believed that names no quota.
+fn unread_quotas(remarks: &[String]) -> Option<String> {
+    remarks.iter().any(|remark| remark.contains(QUOTAS_UNREAD)).then(|| {
+        "quotas of processors could not be read for every process of the engine, so that a quota is not ruled out \
+         (--why says where)"
+            .to_owned()
+    })
+}
+
 fn stated_machine(node: &FleetNode) -> StatedMachine {
     let is_client = node.role == NodeRole::Client;
     StatedMachine { machine: node.name.clone(), is_client, kind: node.site_node.clone(), rack: node.rack.clone() }
@@ -360,4 +371,17 @@ fn progress_text(step: u32, watched_so_far: &PartialReadings, order: &WatchOrder
 fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotas_that_nobody_could_read_are_a_warning() {
+        let other = || "node1: proc/40/stat: Permission denied".to_owned();
+        assert_eq!(unread_quotas(&[other()]), None);
+        let unread = format!("node2: proc/41/cgroup: no cgroup of it is below /sys/fs/cgroup: {QUOTAS_UNREAD}");
+        assert!(unread_quotas(&[other(), unread]).unwrap().starts_with("quotas of processors could not be read"));
+    }
 }
