@@ -3,6 +3,7 @@
 use linerate_record::explanation::Observations;
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
+use super::one_node::is_spread;
 use crate::explain::deviation::{CORRECTION, SiteParts, Variant};
 use crate::explain::readings::ReadingId;
 
@@ -64,29 +65,38 @@ fn hops(entry: Entry) -> u32 {
     }
 }
 
-pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
+/// Whether one node takes every connection.
+fn is_through_one(entry: Entry) -> bool {
+    matches!(entry, Entry::L2Announcement { .. })
+}
+
+/// A way in that nobody stated is no likelier to be another one for that: how clients reach nodes is seldom written down
+/// where it is as usual.
+pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant> {
     let on_nodes = site.has_clients_on_nodes();
     let ways = if on_nodes { WAYS_ON_NODES.as_slice() } else { WAYS.as_slice() };
+    // Several nodes that each answered clients by themselves are not reached through one.
+    let is_refuted = |entry: Entry| is_through_one(entry) && is_spread(observations);
     ways.iter()
-        .filter(|(entry, ..)| *entry != site.entry)
+        .filter(|(entry, ..)| *entry != site.entry && !is_refuted(*entry))
         .map(|&(entry, value, claim, cost)| {
             // A stated path with a policy that nobody stated leaves that alone open.
             let by_path = std::mem::discriminant(&entry) != std::mem::discriminant(&site.entry);
-            let keys: &[&str] = if by_path { &["entry.path"] } else { &["entry.policy"] };
+            let key = if by_path { "entry.path" } else { "entry.policy" };
+            let is_stated = !site.is_assumed(key);
             let (change, risks) = match entry {
                 Entry::Local => STATE_LOCAL,
                 _ if on_nodes => REMEDY_ON_NODES,
                 _ if hops(entry) < hops(site.entry) => STATE_SHORTER,
                 _ => REMEDY_TEXT,
             };
-            let instead = keys.iter().map(|key| ((*key).to_owned(), word(site.entry).to_owned())).collect();
-            let reported = if site.is_assumed(keys[0]) {
-                format!("{claim} (the site does not state {:?}: {} was taken)", keys[0], word(site.entry))
-            } else {
+            let reported = if is_stated {
                 claim.to_owned()
+            } else {
+                format!("{claim} (the site does not state {key:?}: {} was taken)", word(site.entry))
             };
             Variant::new("entry", value, reported, cost, SiteParts::ENTRY, move |site| site.entry = entry)
-                .instead_of(site, instead)
+                .against(is_stated.then(|| format!("{key}: {}", word(site.entry))))
                 .shown_by(if on_nodes { ReadingId::PlaneBytes } else { ReadingId::NodeSpread })
                 .cured_by(change, risks)
         })

@@ -43,7 +43,7 @@ fn could_ask_one(site: &Site) -> bool {
 }
 
 /// Whether figures of nodes under one load show that several of them serve.
-fn is_spread(observations: &Observations) -> bool {
+pub(super) fn is_spread(observations: &Observations) -> bool {
     let is_of = |reads: bool| {
         let is_of_operation = |what: &Quantity| match what {
             Quantity::NodeGet { .. } => reads,
