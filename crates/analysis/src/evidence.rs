@@ -15,11 +15,14 @@ use crate::view::{Bottleneck, Estimate, Measure, Point, Series, View, too_many_f
 
 pub use remarks::{Caveat, NoEvidence, NotEvidenceReason, OmittedFigure, RunRemark, SiteMismatch};
 
-/// Half the width of an interval, as a share, from which a figure is too unsteady: that of the knee.
-const UNSTEADY: f64 = 0.2;
+/// Half the width of an interval, as a share, from which it is said how wide it is: no knee is told from there on.
+const WIDE: f64 = 0.2;
+
+/// … and from which a figure says too little to be used: a standard error of 25 %.
+const TOO_WIDE: f64 = 0.5;
 
 /// The relative standard error that a figure without an interval is taken to have, where nobody stated one: about that
-/// of the widest interval that is no refusal, [`UNSTEADY`] / [`NORMAL_95`].
+/// of an interval that is [`WIDE`].
 pub const UNKNOWN_ERROR: f64 = 0.1;
 
 /// How the null target calls itself in its replies.
@@ -45,6 +48,16 @@ impl MinimumError {
     }
 }
 
+/// Which figures of a run are used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EvidenceSelection {
+    /// Size of the objects, in bytes; none for the largest that the run has.
+    pub size: Option<u64>,
+    pub error: MinimumError,
+    /// Whether what other programs disturbed is used as well, with a caveat.
+    pub allows_disturbed: bool,
+}
+
 /// What a run says of a site at one size of objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
@@ -59,12 +72,13 @@ pub struct Evidence {
     pub caveats: Vec<Caveat>,
 }
 
-/// The best GET and PUT of a run at a size of objects, its largest unless one is named: all visits of the concurrency
-/// together, and the same per host where hosts are the nodes.
+/// The best GET and PUT of a run at a size of objects, all visits of the concurrency together, and the same per host
+/// where hosts are the nodes.
 ///
 /// # Errors
 /// Why the run is no evidence of the site.
-pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: MinimumError) -> Result<Evidence, NoEvidence> {
+pub fn of_run(view: &View, site: &Site, selection: EvidenceSelection) -> Result<Evidence, NoEvidence> {
+    let EvidenceSelection { size, error, allows_disturbed } = selection;
     let caveats = is_of_site(view, site)?;
     let nothing = || NoEvidence::Nothing { size: size.map(Bytes), measured: measured(view) };
     let object_bytes = size.or_else(|| largest(view)).ok_or_else(nothing)?;
@@ -80,18 +94,29 @@ pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: MinimumError) 
         let others = of_size().filter(|other| other.workload == series.workload && other.clients != series.clients);
         others.map(most).all(|other| other < most(series))
     };
-    for series in of_size().filter(is_most) {
+    for series in of_size().filter(&is_most) {
         let Some((concurrency, best)) = best_with_concurrency(series).filter(|(_, best)| best.mean > 0.0) else {
             continue;
         };
         let visits: Vec<&Point> = series.points.iter().filter(|point| point.concurrency == concurrency).collect();
         evidence.remarks.extend(hosts::failures(&series.workload, &visits));
         let (workload, size) = (series.workload.clone(), series.size.clone());
-        if let Some(why) = refused(view, series, &visits, &best, site) {
-            evidence.left_out.push(OmittedFigure { workload, size, why });
+        let is_disturbed = is_disturbed(view, series, &visits);
+        let of_disturbed = || (is_disturbed && !allows_disturbed).then_some(NotEvidenceReason::Disturbed);
+        if let Some(why) = of_disturbed().or_else(|| refused(view, series, &visits, &best, site)) {
+            evidence.left_out.push(omitted(series, &best, why));
             continue;
         }
-        let error_share = match best.half_width_95.map(|half| half / NORMAL_95 / best.mean) {
+        let half_width_share = best.half_width_share();
+        let disturbed = || Caveat::Disturbed { workload: workload.clone(), size: size.clone() };
+        let wide = |half_width_share: &f64| Caveat::WideInterval {
+            workload: workload.clone(),
+            size: size.clone(),
+            half_width_share: *half_width_share,
+        };
+        evidence.caveats.extend(is_disturbed.then(disturbed));
+        evidence.caveats.extend(half_width_share.as_ref().filter(|half| **half > WIDE).map(wide));
+        let error_share = match half_width_share.map(|half| half / NORMAL_95) {
             None if !error.is_stated => {
                 evidence.caveats.push(Caveat::NoInterval { workload, size, error_share: UNKNOWN_ERROR });
                 Some(UNKNOWN_ERROR)
@@ -120,8 +145,40 @@ pub fn of_run(view: &View, site: &Site, size: Option<u64>, error: MinimumError) 
     match (evidence.figures.is_empty(), evidence.left_out.is_empty()) {
         (true, true) => Err(nothing()),
         (true, false) => Err(NoEvidence::OmittedFigure(evidence.left_out)),
-        (false, _) => Ok(evidence),
+        (false, _) => {
+            evidence.left_out.extend(others(view, object_bytes, is_most));
+            Ok(evidence)
+        }
     }
+}
+
+/// A figure that is not used.
+fn omitted(series: &Series, best: &Estimate, why: NotEvidenceReason) -> OmittedFigure {
+    OmittedFigure {
+        workload: series.workload.clone(),
+        size: series.size.clone(),
+        bytes_per_s: best.mean,
+        half_width_share: best.half_width_share(),
+        why,
+    }
+}
+
+/// What a run measured that is no GET or PUT of the size that is used, or gave less than another number of clients.
+fn others<'v>(view: &'v View, object_bytes: u64, is_most: impl Fn(&&'v Series) -> bool) -> Vec<OmittedFigure> {
+    let other = |series: &'v Series| {
+        let best = best_with_concurrency(series).map(|(_, best)| best).unwrap_or_default();
+        let is_alone = [Op::Get, Op::Put].iter().any(|op| series.workload.is_only(*op));
+        let why = match object_bytes_read(series) {
+            _ if !is_alone => NotEvidenceReason::OtherOperation,
+            _ if series.measure != Measure::Bytes => NotEvidenceReason::InRequests,
+            size if size != Some(object_bytes) => NotEvidenceReason::OtherSize { used: Bytes(object_bytes) },
+            _ if !is_most(&series) => NotEvidenceReason::FewerClients,
+            _ if best.mean <= 0.0 => NotEvidenceReason::NothingMoved,
+            _ => return None,
+        };
+        Some(omitted(series, &best, why))
+    };
+    view.series.iter().filter_map(other).collect()
 }
 
 /// Whether a run can be one of a site: what is to be said where it can.
@@ -187,41 +244,48 @@ fn best_with_concurrency(series: &Series) -> Option<(u32, Estimate)> {
     Some(together.unwrap_or((point.concurrency, point.bytes_per_s)))
 }
 
-/// Why the best of a series says nothing of what holds a site back.
+/// Whether other programs took part in what was measured.
+fn is_disturbed(view: &View, series: &Series, visits: &[&Point]) -> bool {
+    series.limit.as_ref().is_some_and(|limit| limit.bound == Bottleneck::Disturbed)
+        || critical(view, visits).any(|found| found.kind == FindingKind::Disturbed)
+}
+
+/// Why the best of a series says nothing of what holds a site back, other programs apart.
 fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, site: &Site) -> Option<NotEvidenceReason> {
     let point = series.best_point()?;
     let (failed, all) = (point.error_count(), point.requests + point.error_count());
     let of_errors =
         too_many_failed(failed, all).then(|| NotEvidenceReason::Failed { share: failed as f64 / all as f64 });
-    let of_finding = || critical(view, visits).map(|found| NotEvidenceReason::critical(found.kind, &found.claim));
+    let spoiled = || critical(view, visits).find(|found| found.kind != FindingKind::Disturbed);
+    let of_finding = || spoiled().map(|found| NotEvidenceReason::critical(found.kind, &found.claim));
     let of_bound = || match series.limit.as_ref()?.bound {
         Bottleneck::Client => Some(NotEvidenceReason::Client),
         Bottleneck::Machine => Some(NotEvidenceReason::SharedMachine),
         Bottleneck::Nic if site.askers() > 1 => Some(NotEvidenceReason::Nic),
-        Bottleneck::Disturbed => Some(NotEvidenceReason::Disturbed),
         Bottleneck::RateCap => Some(NotEvidenceReason::RateCap),
         Bottleneck::RequestedRate => Some(NotEvidenceReason::RequestedRate),
         Bottleneck::Backoff => Some(NotEvidenceReason::Backoff),
-        Bottleneck::Nic | Bottleneck::Target | Bottleneck::Unread => None,
+        Bottleneck::Nic | Bottleneck::Target | Bottleneck::Unread | Bottleneck::Disturbed => None,
     };
-    // One concurrency has no knee: it is held against the curve there, if it is steady.
-    let unsteady = best.half_width_95.is_some_and(|half| half > UNSTEADY * best.mean).then_some(KneeOutcome::Unsteady);
-    let of_curve = || match series.knee.as_ref().map_or(unsteady, |knee| Some(knee.outcome))? {
+    let too_wide = || best.half_width_share().filter(|half| *half > TOO_WIDE);
+    let of_width = || too_wide().map(|half_width_share| NotEvidenceReason::Unsteady { half_width_share });
+    // One concurrency has no knee: it is held against the curve there. Where a knee is not told for the width of an
+    // interval, the best has one that says how much it tells.
+    let of_curve = || match series.knee.as_ref()?.outcome {
         KneeOutcome::StillRising => Some(NotEvidenceReason::StillRising),
         KneeOutcome::Capped => Some(NotEvidenceReason::RateCap),
-        KneeOutcome::Unsteady => Some(NotEvidenceReason::Unsteady),
         KneeOutcome::Uneven => Some(NotEvidenceReason::Uneven),
-        KneeOutcome::Found | KneeOutcome::Retrograde | KneeOutcome::Nothing => None,
+        KneeOutcome::Unsteady | KneeOutcome::Found | KneeOutcome::Retrograde | KneeOutcome::Nothing => None,
     };
     let open = || point.open.is_some().then_some(NotEvidenceReason::OpenLoop);
-    of_errors.or_else(of_finding).or_else(of_bound).or_else(of_curve).or_else(open)
+    of_errors.or_else(of_finding).or_else(of_bound).or_else(of_width).or_else(of_curve).or_else(open)
 }
 
 /// What says that a figure of these visits should not be used: of one of them, or of the whole run.
-fn critical<'v>(view: &'v View, visits: &[&Point]) -> Option<&'v Finding> {
+fn critical<'v>(view: &'v View, visits: &'v [&Point]) -> impl Iterator<Item = &'v Finding> {
     let is_of_them =
         |found: &Finding| found.points.is_empty() || visits.iter().any(|visit| found.points.contains(&visit.point));
-    view.findings.iter().find(|found| found.severity == Severity::Critical && is_of_them(found))
+    view.findings.iter().filter(move |found| found.severity == Severity::Critical && is_of_them(found))
 }
 
 fn is_reported_in_bytes(series: &&Series) -> bool {

@@ -5,6 +5,7 @@
 //! survives is told with its weight, never one answer where two fit. `docs/method/explain.md` has the reasons.
 
 mod bond_readings;
+mod cause_families;
 mod described_ceilings;
 mod deviation;
 mod deviations;
@@ -84,7 +85,6 @@ pub(crate) fn explain_alongside(
     let survivors = recorded_survivors(&search, &variants, &worlds, observations, &evidence);
     let leaders = leaders(&evidence, &survivors, &worlds, &search.survivors);
     let unobserved = [true, false].into_iter().find(|&reads| !evidence.has(reads));
-    let separator = separator(site, &leaders, unobserved, read);
     let of_candidate = |candidate: &Candidate| -> Vec<Residual> {
         let world = world(site, &geometries, &candidate.variants(&variants));
         world.map(|world| residuals(observations, &evidence, &world, &candidate.forecast)).unwrap_or_default()
@@ -92,6 +92,8 @@ pub(crate) fn explain_alongside(
     let missed: Vec<Residual> = search.nearest.iter().flat_map(of_candidate).collect();
     let (as_described, forecast) = &search.described;
     let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
+    let families = cause_families::standings(&search.misses, &survivors, &unexplained);
+    let separator = separator(site, &leaders, unobserved, read, cause_families::are_open(&families));
     let kinds = indistinguishable::kinds(&survivors);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
     let mut of_nodes = node_figures::low_nodes_in_words(&evidence.get, &evidence.put);
@@ -101,11 +103,13 @@ pub(crate) fn explain_alongside(
         observations: observations.clone(),
         curve_error_share: observations.figures.iter().any(|figure| figure.in_flight.is_some()).then_some(CURVE_ERROR),
         of_run: Vec::new(),
+        left_out: Vec::new(),
         of_nodes,
         node_figures: indistinguishable::of_nodes(observations),
         described: described_ceilings::standings(&evidence, &search, &variants),
-        verdict: verdicts::verdict(&survivors, &kinds, search.none_of_these),
+        verdict: verdicts::verdict(&survivors, &kinds, &families, search.none_of_these),
         kinds,
+        families,
         survivors,
         none_of_these: search.none_of_these,
         unexplained,

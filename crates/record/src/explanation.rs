@@ -172,6 +172,45 @@ pub struct Kind {
     pub weight: f64,
 }
 
+/// A family of causes: what a total can tell apart at the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseFamily {
+    /// Nothing is wrong.
+    AsDescribed,
+    NodeLink,
+    /// Links of all nodes of a plane, or what they carry.
+    Links,
+    /// Racks and their uplinks.
+    Fabric,
+    NodeProcessors,
+    /// Processors of all nodes, or what they compute.
+    Processors,
+    Drives,
+    Clients,
+    /// How requests reach nodes, and how they are spread over them.
+    Entry,
+    /// How objects are cut, and where their parts are.
+    Layout,
+    /// Another value that the site does not state, or two causes of different families.
+    Other,
+}
+
+/// How the hypotheses of a family fit totals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FamilyStanding {
+    pub family: CauseFamily,
+    /// Whether its best hypothesis of one deviation misses no total by more than three standard errors. A total that no
+    /// family comes near does not count.
+    pub remains: bool,
+    /// The weight of its survivors, as a share of 1.
+    pub weight: f64,
+    /// By how many standard errors the best of them misses the total that it misses most.
+    pub misses_sigmas: f64,
+    /// That total.
+    pub misses: Quantity,
+}
+
 /// What comes of an explanation as a whole. Places are among the survivors, from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExplanationVerdict {
@@ -181,7 +220,8 @@ pub struct ExplanationVerdict {
     pub not_separated: Vec<usize>,
     /// Those that explain every figure.
     pub whole: Vec<usize>,
-    /// The one whose remedy is worth a try; absent where an unknown cause is likelier.
+    /// The one whose remedy is worth a try; absent where an unknown cause is likelier, or totals leave several families
+    /// of causes.
     pub advised: Option<usize>,
 }
 
@@ -250,6 +290,20 @@ impl RemedyGain {
     }
 }
 
+/// A figure of a run that an explanation does not rest on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeftOutFigure {
+    /// Operation and size of objects: `put of 4MiB`.
+    pub figure: String,
+    /// The best that was measured of it.
+    pub bytes_per_s: f64,
+    /// Half the width of its confidence interval of 95 %, as a share of it; absent if there is none.
+    #[serde(default)]
+    pub half_width_share: Option<f64>,
+    /// Why it says nothing about the site, and what to do.
+    pub why: String,
+}
+
 /// The one reading or experiment that tells leading hypotheses apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DistinguishingReading {
@@ -275,6 +329,9 @@ pub struct Explanation {
     /// What the run that figures are of says by itself, in sentences: errors first, then what its figures rest on.
     #[serde(default)]
     pub of_run: Vec<String>,
+    /// Figures of that run that the answer does not rest on, each with the reason.
+    #[serde(default)]
+    pub left_out: Vec<LeftOutFigure>,
     /// What figures of single nodes say by themselves, in sentences: the slowest first.
     #[serde(default)]
     pub of_nodes: Vec<String>,
@@ -289,6 +346,9 @@ pub struct Explanation {
     /// The survivors by what tells them apart, the weightiest first.
     #[serde(default)]
     pub kinds: Vec<Kind>,
+    /// Families of causes against totals, those that remain first; empty if figures of single nodes were given.
+    #[serde(default)]
+    pub families: Vec<FamilyStanding>,
     /// The weight of what was not enumerated.
     #[serde(default)]
     pub none_of_these: f64,

@@ -23,6 +23,15 @@ pub fn caveat(caveat: &Caveat) -> String {
                  represents several nodes, the figures cover a part of the site but are compared with all of it"
             )
         }
+        Caveat::Disturbed { workload, size } => format!(
+            "other programs disturbed {}, which is used on request: the site may be faster than it",
+            series_label(workload, size)
+        ),
+        Caveat::WideInterval { workload, size, half_width_share } => format!(
+            "{} is known to ± {} only: it rules out little; measure it again, for longer",
+            series_label(workload, size),
+            percent(*half_width_share)
+        ),
         Caveat::NoInterval { workload, size, error_share } => format!(
             "no measuring error of {} is known, since the run has no confidence interval of it: a standard error of \
              {} is assumed; measure for longer, or state one by --error",
@@ -100,6 +109,18 @@ mod tests {
             ),
             (Caveat::FewerHosts { hosts: 1, nodes: 4, site: site() }, "the run loaded 1 host, and four has 4 nodes"),
             (Caveat::FewerHosts { hosts: 3, nodes: 4, site: site() }, "the run loaded 3 hosts, and four has 4 nodes"),
+            (
+                Caveat::Disturbed { workload: MaybeKnown::read("get"), size: MaybeKnown::read("4MiB") },
+                "other programs disturbed GET 4 MiB, which is used on request",
+            ),
+            (
+                Caveat::WideInterval {
+                    workload: MaybeKnown::read("put"),
+                    size: MaybeKnown::read("4MiB"),
+                    half_width_share: 0.39,
+                },
+                "PUT 4 MiB is known to ± 39 % only",
+            ),
             (
                 no_interval,
                 "no measuring error of GET 4 MiB is known, since the run has no confidence interval of it: a \

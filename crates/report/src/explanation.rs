@@ -40,6 +40,9 @@ pub fn text(explanation: &Explanation, why: bool, look: TextStyle) -> String {
 
 fn whole(explanation: &Explanation, look: TextStyle) -> String {
     let mut text = observed(explanation, look);
+    for figure in &explanation.left_out {
+        text.push_str(&hanging_in(Colour::Yellow, " left out", 14, &site_and_plan::left_out(figure), look));
+    }
     for reported in &explanation.of_run {
         text.push_str(&hanging_in(Colour::Yellow, " run", 14, reported, look));
     }
@@ -60,6 +63,12 @@ fn whole(explanation: &Explanation, look: TextStyle) -> String {
     text.push('\n');
     let reported = hypotheses::outcome(explanation);
     text.push_str(&hanging(" ▸", 3, &reported, look));
+    text.push_str(&hanging("", 3, &hypotheses::families(explanation).unwrap_or_default(), look));
+    for (lead, families) in
+        [(" remain", hypotheses::remaining(explanation)), (" ruled out", hypotheses::ruled_out(explanation))]
+    {
+        text.push_str(&hanging(lead, 14, &families.join(", "), look));
+    }
     if !explanation.survivors.is_empty() {
         text.push_str(&hanging("", 3, site_and_plan::WEIGHTS, look));
     }

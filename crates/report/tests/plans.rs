@@ -1,6 +1,6 @@
 //! What each output says of the same plan, and of the same explanation.
 
-use linerate_record::explanation::{Explanation, Quantity};
+use linerate_record::explanation::{Explanation, LeftOutFigure, Quantity};
 use linerate_record::plan::{Plan, PoolLayout};
 use linerate_report::terminal::TextStyle;
 use linerate_report::{explanation, plan};
@@ -353,6 +353,28 @@ fn two_hypotheses_of_about_one_weight_are_said_to_be_not_separated() {
     assert!(brief(&made, 80).1.contains("▸ 1 and 2 are not separated"), "{:#?}", brief(&made, 80).0);
     made.verdict.not_separated.clear();
     assert!(!brief(&made, 80).1.contains("separated"), "{:#?}", brief(&made, 80).0);
+}
+
+/// What a run measured and the answer does not use is on the first screen, and all of it wherever there is room.
+#[test]
+fn figures_that_are_not_used_are_on_the_first_screen_with_the_first_reason_and_a_count() {
+    let mut made = planned::explanation();
+    let left_out = |figure: &str, why: &str| LeftOutFigure {
+        figure: figure.to_owned(),
+        bytes_per_s: 12.5 * f64::from(1 << 20),
+        half_width_share: Some(0.8),
+        why: why.to_owned(),
+    };
+    made.left_out =
+        vec![left_out("put of 4MiB", "it is known to no better than ± 80 %"), left_out("stat of 4MiB", HOSTILE)];
+    let (lines, text) = brief(&made, 100);
+    let first = "left out PUT of 4MiB, 12.5 MiB/s ± 80 %: it is known to no better than ± 80 %; 1 more with --why";
+    assert!(text.contains(first) && lines.len() <= 10, "{lines:#?}");
+    let whole = words(&explanation::text(&made, true, PLAIN));
+    assert!(whole.contains("left out STAT of 4MiB, 12.5 MiB/s ± 80 %:") && !whole.contains('\u{1b}'), "{whole}");
+    let page = explanation::html(&made);
+    assert!(page.contains("PUT of 4MiB, 12.5 MiB/s") && page.contains("STAT of 4MiB") && !page.contains("<b onclick"));
+    assert_eq!(serde_json::from_str::<Explanation>(&explanation::json(&made)).unwrap(), made);
 }
 
 /// Of many hypotheses the one that explains every figure may weigh little: its number and its row are shown.

@@ -73,13 +73,25 @@ pub enum NoEvidence {
 
 /// A figure that is no evidence.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{workload} of {size}: {why}")]
+#[error("{}: {why}", self.name())]
 pub struct OmittedFigure {
     /// `get` or `put`.
     pub workload: MaybeKnown<Workload>,
     /// Object size, as asked.
     pub size: MaybeKnown<PointSizes>,
+    /// The best that was measured of it.
+    pub bytes_per_s: f64,
+    /// Half the width of its interval of 95 %, as a share of it; none if there is no interval.
+    pub half_width_share: Option<f64>,
     pub why: NotEvidenceReason,
+}
+
+impl OmittedFigure {
+    /// `put of 4MiB`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} of {}", self.workload, self.size)
+    }
 }
 
 /// Why a figure says nothing of what holds a site back.
@@ -109,7 +121,10 @@ pub enum NotEvidenceReason {
     #[error("the NIC of one client was the limit, but the site has several clients: load from all of them")]
     Nic,
     /// Other programs had this machine's processors.
-    #[error("other programs disturbed it: measure again when they have ended")]
+    #[error(
+        "other programs disturbed it: measure again when they have ended, or judge it nevertheless with \
+         --allow-disturbed"
+    )]
     Disturbed,
     /// A cap was the limit.
     #[error("--max-rate was the limit, not the site")]
@@ -122,14 +137,31 @@ pub enum NotEvidenceReason {
     /// More in flight may give more.
     #[error("it was still rising at the highest concurrency: measure with more requests in flight")]
     StillRising,
-    /// The best is not known.
-    #[error("it is too unsteady: measure again, for longer")]
-    Unsteady,
+    /// The best is known to no better than so much of it.
+    #[error("it is known to no better than ± {:.0} %: measure again, for longer", half_width_share * 100.0)]
+    Unsteady {
+        /// Half the width of its interval of 95 %, as a share of it.
+        half_width_share: f64,
+    },
     /// What may give the best was not measured.
     #[error("it does not rise and level off: also measure the concurrencies that may be the best")]
     Uneven,
     #[error("an open loop measures the requested rate, not the maximum")]
     OpenLoop,
+    #[error("only a GET or a PUT alone is compared with a ceiling")]
+    OtherOperation,
+    #[error("it is reported in requests per second: a ceiling is one of bytes")]
+    InRequests,
+    /// The figures that are used are of another size.
+    #[error("the figures used are of objects of {used}: judge it with --obj.size")]
+    OtherSize {
+        /// The size of those.
+        used: Bytes,
+    },
+    #[error("another number of clients gave more")]
+    FewerClients,
+    #[error("no byte was moved")]
+    NothingMoved,
 }
 
 impl NotEvidenceReason {
@@ -160,6 +192,22 @@ pub enum Caveat {
         nodes: u32,
         /// Name of the site.
         site: String,
+    },
+    /// Other programs disturbed what was measured, and it is used on request.
+    Disturbed {
+        /// `get` or `put`.
+        workload: MaybeKnown<Workload>,
+        /// Object size, as requested.
+        size: MaybeKnown<PointSizes>,
+    },
+    /// A figure is used with its wide interval.
+    WideInterval {
+        /// `get` or `put`.
+        workload: MaybeKnown<Workload>,
+        /// Object size, as requested.
+        size: MaybeKnown<PointSizes>,
+        /// Half the width of its interval of 95 %, as a share of it.
+        half_width_share: f64,
     },
     /// A figure has no interval, and is taken to have a wide error.
     NoInterval {

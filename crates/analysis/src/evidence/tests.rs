@@ -7,6 +7,7 @@ use linerate_record::site::{ClientsOn, Entry, TrafficPolicy};
 use super::*;
 use crate::build::build;
 use crate::build::tests::records;
+use crate::knee::Knee;
 use crate::view::{HostFigures, SeriesLimit};
 
 /// Four nodes of one kind, which clients ask themselves.
@@ -41,13 +42,18 @@ fn run_with_hosts(hosts: &[(&str, f64, u64)]) -> View {
     view
 }
 
+/// The largest size, with this error.
+fn selected(stated_error: Option<f64>) -> EvidenceSelection {
+    EvidenceSelection { size: None, error: MinimumError::stated_or_assumed(stated_error), allows_disturbed: false }
+}
+
 fn taken(view: &View) -> Evidence {
-    of_run(view, &site(), None, MinimumError::stated_or_assumed(None)).unwrap()
+    of_run(view, &site(), selected(None)).unwrap()
 }
 
 /// Why nothing of a run is taken.
 fn why(view: &View) -> String {
-    of_run(view, &site(), None, MinimumError::stated_or_assumed(None)).unwrap_err().to_string()
+    of_run(view, &site(), selected(None)).unwrap_err().to_string()
 }
 
 fn finding(kind: FindingKind, severity: Severity, points: &[u32]) -> Finding {
@@ -114,10 +120,84 @@ fn one_concurrency_is_held_against_the_curve_with_figures_of_its_hosts_and_error
     };
     assert_eq!(taken(&view).remarks, [failures, late]);
     assert_eq!(taken(&run_with_hosts(&HOSTS[..3])).figures.len(), 1);
-    // Too unsteady to say, with one concurrency too.
-    let best = &mut view.series[0].points[0].bytes_per_s;
-    best.half_width_95 = Some(0.5 * best.mean);
-    assert!(why(&view).contains("it is too unsteady"), "{}", why(&view));
+}
+
+#[test]
+fn an_unsteady_figure_counts_with_its_width_until_it_tells_nothing() {
+    let mut view = run_with_hosts(&HOSTS);
+    let mut knee = crate::knee::judge(&[], 8, 8);
+    let mut taken_at = |half_width_share: f64, knee: Option<Knee>| {
+        let series = &mut view.series[0];
+        let best = &mut series.points[0].bytes_per_s;
+        best.half_width_95 = Some(half_width_share * best.mean);
+        series.knee = knee.map(|knee| Knee { best_concurrency: 8, best: *best, ..knee });
+        of_run(&view, &site(), selected(None))
+    };
+    let wide = |half_width_share| Caveat::WideInterval {
+        workload: MaybeKnown::read("get"),
+        size: MaybeKnown::read("1MiB"),
+        half_width_share,
+    };
+    knee.outcome = KneeOutcome::Unsteady;
+    for knee in [None, Some(knee)] {
+        let found = taken_at(0.39, knee.clone()).unwrap();
+        assert_eq!(found.caveats, [wide(0.39)]);
+        assert!(found.figures.iter().all(|figure| figure.error_share == Some(0.39 / NORMAL_95)), "{:?}", found.figures);
+        assert_eq!(taken_at(0.2, knee.clone()).unwrap().caveats, []);
+        let error = taken_at(0.51, knee).unwrap_err().to_string();
+        assert!(error.contains("it is known to no better than ± 51 %"), "{error}");
+    }
+}
+
+#[test]
+fn what_other_programs_disturbed_is_used_on_request_alone_and_said() {
+    let limit = SeriesLimit {
+        bound: Bottleneck::Disturbed,
+        claim: String::new(),
+        evidence: String::new(),
+        remedy: String::new(),
+    };
+    let mut limited = run_with_hosts(&HOSTS);
+    limited.series[0].limit = Some(limit);
+    let mut found = run_with_hosts(&HOSTS);
+    found.findings = vec![finding(FindingKind::Disturbed, Severity::Critical, &[])];
+    let allowed = EvidenceSelection { allows_disturbed: true, ..selected(None) };
+    let caveat = Caveat::Disturbed { workload: MaybeKnown::read("get"), size: MaybeKnown::read("1MiB") };
+    for mut view in [limited, found] {
+        assert!(why(&view).contains("--allow-disturbed"), "{}", why(&view));
+        let used = of_run(&view, &site(), allowed).unwrap();
+        assert_eq!((used.figures.len(), used.caveats), (5, vec![caveat.clone()]));
+        // Another reason against it stays one.
+        view.findings.push(finding(FindingKind::BytesUnaccounted, Severity::Critical, &[]));
+        let error = of_run(&view, &site(), allowed).unwrap_err().to_string();
+        assert!(error.contains("critical finding bytes-unaccounted"), "{error}");
+    }
+}
+
+#[test]
+fn everything_else_that_a_run_measured_is_listed_with_the_reason() {
+    let mut view = run_with_hosts(&HOSTS);
+    let template = view.series[0].clone();
+    let series = |workload: &str, size: &str| Series {
+        workload: MaybeKnown::read(workload),
+        size: MaybeKnown::read(size),
+        ..template.clone()
+    };
+    let mut wide = series("put", "1MiB");
+    let best = &mut wide.points[0].bytes_per_s;
+    best.half_width_95 = Some(0.8 * best.mean);
+    let in_requests = Series { measure: Measure::Requests, ..series("get", "1KiB") };
+    view.series.extend([wide, series("get", "64KiB"), in_requests, series("stat", "1MiB")]);
+    let left_out: Vec<String> = taken(&view).left_out.iter().map(OmittedFigure::to_string).collect();
+    assert_eq!(
+        left_out,
+        [
+            "put of 1MiB: it is known to no better than ± 80 %: measure again, for longer",
+            "get of 64KiB: the figures used are of objects of 1 MiB: judge it with --obj.size",
+            "get of 1KiB: it is reported in requests per second: a ceiling is one of bytes",
+            "stat of 1MiB: only a GET or a PUT alone is compared with a ceiling",
+        ]
+    );
 }
 
 #[test]
@@ -133,7 +213,7 @@ fn a_figure_without_an_interval_has_a_wide_error_and_a_caveat_unless_an_error_is
         error_share: UNKNOWN_ERROR,
     };
     assert_eq!(found.caveats, [no_interval]);
-    let stated = of_run(&view, &site(), None, MinimumError::stated_or_assumed(Some(0.05))).unwrap();
+    let stated = of_run(&view, &site(), selected(Some(0.05))).unwrap();
     assert!(stated.caveats.is_empty() && stated.figures[0].error_share.is_none(), "{stated:?}");
 }
 
@@ -149,7 +229,7 @@ fn a_critical_finding_of_what_would_be_taken_refuses_it_by_name() {
         (Warning, vec![point], false),
     ] {
         view.findings = vec![finding(FindingKind::BytesUnaccounted, severity, &points)];
-        let found = of_run(&view, &site(), None, MinimumError::stated_or_assumed(None));
+        let found = of_run(&view, &site(), selected(None));
         assert_eq!(found.is_err(), is_refused, "{severity:?} {points:?}: {found:?}");
     }
     view.findings = vec![finding(FindingKind::BytesUnaccounted, Critical, &[point])];
@@ -175,7 +255,8 @@ fn fewer_hosts_than_nodes_are_a_caveat_where_clients_ask_nodes_themselves() {
 #[test]
 fn what_a_run_measured_is_told_where_nothing_of_it_can_be_taken() {
     let mut view = run_with_hosts(&HOSTS);
-    let of_two = of_run(&view, &site(), Some(2 << 20), MinimumError::stated_or_assumed(None)).unwrap_err().to_string();
+    let of_size = EvidenceSelection { size: Some(2 << 20), ..selected(None) };
+    let of_two = of_run(&view, &site(), of_size).unwrap_err().to_string();
     assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be used: it measured GET of 1MiB, and"), "{of_two}");
     let series = &mut view.series[0];
     (series.size, series.measure) = (MaybeKnown::read("16KiB"), Measure::Requests);

@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_analysis::evidence::{Evidence, MinimumError, of_run};
+use linerate_analysis::evidence::{Caveat, Evidence, EvidenceSelection, MinimumError, OmittedFigure, of_run};
 use linerate_analysis::view::View;
 use linerate_model::diagnosis::diagnose;
 use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
-use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
+use linerate_record::explanation::{Explanation, LeftOutFigure, Observations, Observed, Quantity};
 use linerate_record::site::Site;
 use linerate_record::units::ByteRate;
 use linerate_site::SiteFile;
@@ -26,7 +26,6 @@ use crate::files::output_format::OutputFormat;
 use crate::files::{limited_read, output_file, output_format, run_view, site_file};
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::printing;
-use crate::terminal::progress::print_error;
 use flags::{ExplainFlags, figure_quantity, is_negative};
 
 /// What is wrong with the files that the flags name.
@@ -98,13 +97,17 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let mut figures = flags.figures();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
-    let mut remarks = Vec::new();
+    let (mut remarks, mut left_out) = (Vec::new(), Vec::new());
     if let (Some(folder), Some(view)) = (&flags.run, &view) {
         let found = run_evidence(folder, view, flags, &site)?;
         object_bytes = Some(found.object_bytes);
+        // What its figures rest on decides whether they are of the site at all: it comes with them.
+        let (spoiled, others): (Vec<&Caveat>, Vec<&Caveat>) =
+            found.caveats.iter().partition(|caveat| matches!(caveat, Caveat::Disturbed { .. }));
+        remarks.extend(spoiled.into_iter().map(linerate_report::evidence::caveat));
         remarks.extend(found.remarks.iter().map(linerate_report::evidence::remark));
-        // What its figures rest on decides whether they are of the site at all: it is told beside them.
-        remarks.extend(found.caveats.iter().map(linerate_report::evidence::caveat));
+        remarks.extend(others.into_iter().map(linerate_report::evidence::caveat));
+        left_out.extend(found.left_out.iter().map(left_out_figure));
         figures.extend(found.figures);
     }
     figures.extend(of_nodes);
@@ -125,7 +128,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         ModelError::Observed(faults) => Failure::from_errors(faults),
         other => site_file::refused(&other, &site, &file),
     })?;
-    let explanation = Explanation { of_run: remarks, ..explanation };
+    let explanation = Explanation { of_run: remarks, left_out, ..explanation };
     let rendered = match flags.shown.chosen() {
         OutputFormat::Text => linerate_report::explanation::text(
             &explanation,
@@ -180,10 +183,21 @@ fn least_figure_error(flags: &ExplainFlags) -> MinimumError {
 
 /// What a run folder is evidence of.
 fn run_evidence(folder: &Path, view: &View, flags: &ExplainFlags, site: &Site) -> Result<Evidence, Failure> {
-    let found = of_run(view, site, flags.obj_size.map(|size| size.0), least_figure_error(flags))
-        .map_err(|why| Failure::usage(format!("{}: {why}", folder.display())))?;
-    found.left_out.iter().for_each(|why| print_error(&format!("note: left out: {why}")));
-    Ok(found)
+    let selection = EvidenceSelection {
+        size: flags.obj_size.map(|size| size.0),
+        error: least_figure_error(flags),
+        allows_disturbed: flags.allow_disturbed,
+    };
+    of_run(view, site, selection).map_err(|why| Failure::usage(format!("{}: {why}", folder.display())))
+}
+
+fn left_out_figure(omitted: &OmittedFigure) -> LeftOutFigure {
+    LeftOutFigure {
+        figure: omitted.name(),
+        bytes_per_s: omitted.bytes_per_s,
+        half_width_share: omitted.half_width_share,
+        why: omitted.why.to_string(),
+    }
 }
 
 /// Largest file of figures of nodes: a line for each of 100,000.

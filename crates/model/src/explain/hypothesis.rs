@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use linerate_record::explanation::Observations;
 use linerate_record::site::Site;
 
+use super::cause_families::{self, Misses};
 use super::deviation::Variant;
 use super::forecast::{Forecast, HypotheticalSite, forecast, world};
 use super::predictions::lacks_of_nodes;
@@ -68,6 +69,8 @@ pub(super) struct Search<'a> {
     pub(super) nearest: Vec<Candidate>,
     /// For reads and for writes, what allows most.
     pub(super) highest: [Option<Candidate>; 2],
+    /// By how much hypotheses of one deviation miss totals.
+    pub(super) misses: Vec<Misses>,
     /// How many were looked at.
     pub(super) considered: u32,
     /// Pairs that were not.
@@ -184,12 +187,18 @@ pub(super) fn search<'a>(
     let priors = priors(&question, &singles, &described);
     let (pairs, cut_off) = pairs(&question, &singles, &priors, &mut kept, &mut nearest);
     considered += pairs;
+    let of_effect = variants.iter().zip(&singles).filter_map(|(variant, single)| {
+        let single = single.as_ref().filter(|single| !single.forecast.resembles(&described.forecast, NO_EFFECT));
+        Some((variant.id, &single?.marks))
+    });
+    let misses = cause_families::misses(evidence, &described.marks, of_effect);
     let world = world(site, geometries, &[])?;
     let ln_none = evidence.ln_of_anything(&described.forecast, &described.marks) - cost_of_none(&priors);
     let (survivors, none_of_these) = weighed(&question, kept, ln_none);
     Some(Search {
         survivors,
         none_of_these,
+        misses,
         highest: nearest.highest.clone(),
         nearest: nearest.found(),
         described: (world, described.forecast),

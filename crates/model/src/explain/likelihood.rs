@@ -92,7 +92,7 @@ const MOST_SIGMAS: f64 = 12.0;
 const HALVINGS: u32 = 16;
 
 /// … and down to so much of a loss: 5 % of figures lose more.
-const EXPLAINED_LOSS: f64 = 0.15;
+pub(super) const EXPLAINED_LOSS: f64 = 0.15;
 
 /// So many standard errors beyond is one of so many figures in a twentieth of cases, by Bonferroni's bound: of 56 nodes
 /// that nothing is wrong with, three are further out than those of one figure.

@@ -36,16 +36,18 @@ pub(super) struct Leader<'a> {
     pub(super) loaded: Vec<LoadedSite<'a>>,
 }
 
-/// The best reading while either operation runs, or the measurement of the one that nobody observed; nothing where one
-/// hypothesis leads clearly, or no reading tells the leading ones apart. What was read already is none of them.
+/// The best reading while either operation runs, or the measurement of the one that nobody observed; nothing where no
+/// reading tells the leading ones apart, or one hypothesis leads clearly, unless totals leave several families of causes
+/// (`is_open`). What was read already is none of them.
 pub(super) fn separator(
     stated: &Site,
     leaders: &[Leader],
     unobserved: Option<bool>,
     read: &AlreadyRead,
+    is_open: bool,
 ) -> Option<DistinguishingReading> {
     let leaders = &leaders[..leaders.len().min(LEADING)];
-    if leaders.len() < 2 || leaders[0].weight >= CLEAR {
+    if leaders.len() < 2 || leaders[0].weight >= CLEAR && !is_open {
         return None;
     }
     let mut offers: Vec<(String, String, Vec<Option<ExpectedReading>>)> = Vec::new();

@@ -1,7 +1,7 @@
 //! What comes of an explanation as a whole: whether something unknown outweighs it, which hypotheses lead together,
 //! which explain every figure, and whose remedy is worth a try.
 
-use linerate_record::explanation::{ExplanationVerdict, Hypothesis, Kind};
+use linerate_record::explanation::{ExplanationVerdict, FamilyStanding, Hypothesis, Kind};
 
 /// Where a cause that was not enumerated has more than this, it outweighs all that was.
 const OUTWEIGHED: f64 = 0.5;
@@ -10,12 +10,21 @@ const OUTWEIGHED: f64 = 0.5;
 /// differ by more (`docs/method/explain.md`).
 const ABREAST: f64 = 0.5;
 
-/// Of survivors, the weightiest first, the kinds that they are of, and the weight of what was not enumerated.
-pub(super) fn verdict(survivors: &[Hypothesis], kinds: &[Kind], none_of_these: f64) -> ExplanationVerdict {
+/// Of survivors, the weightiest first, the kinds that they are of, the families that totals leave, and the weight of
+/// what was not enumerated.
+pub(super) fn verdict(
+    survivors: &[Hypothesis],
+    kinds: &[Kind],
+    families: &[FamilyStanding],
+    none_of_these: f64,
+) -> ExplanationVerdict {
     let outweighed = none_of_these > OUTWEIGHED;
     let is_whole = |place: &usize| survivors[*place].residuals.iter().all(|of| of.explained);
-    // No advice where something unknown is likelier than all that no figure tells from the first.
-    let is_advised = kinds.first().is_some_and(|kind| kind.weight >= none_of_these);
+    // No advice where something unknown is likelier than all that no figure tells from the first, or where totals leave
+    // several families: that nothing is wrong is no cause to do anything about.
+    let is_described = survivors.first().is_some_and(|first| first.deviations.is_empty());
+    let is_named = is_described || families.iter().filter(|one| one.remains).count() <= 1;
+    let is_advised = is_named && kinds.first().is_some_and(|kind| kind.weight >= none_of_these);
     ExplanationVerdict {
         outweighed,
         not_separated: if outweighed { Vec::new() } else { abreast(survivors, kinds) },
@@ -95,7 +104,7 @@ mod tests {
                 .enumerate()
                 .map(|(place, row)| test_hypothesis(&place.to_string(), row.0, row.1))
                 .collect();
-            assert_eq!(verdict(&survivors, &kinds(&survivors), none), expected, "{weights:?} {none}");
+            assert_eq!(verdict(&survivors, &kinds(&survivors), &[], none), expected, "{weights:?} {none}");
         }
     }
 }

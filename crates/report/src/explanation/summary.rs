@@ -1,7 +1,7 @@
 //! At most ten lines that answer: what share of its ceiling was measured and what refutes the description, which causes
 //! fit, what tells them apart, what helps. Everything else is behind `--why`.
 
-use linerate_record::explanation::{Explanation, FigureAgainstCeiling, Kind, Quantity};
+use linerate_record::explanation::{CauseFamily, Explanation, FigureAgainstCeiling, Kind, Quantity};
 use linerate_record::units::{bytes_per_s_iec, share_in_words};
 
 use crate::colour::Colour;
@@ -120,11 +120,13 @@ fn within(mut parts: Vec<Part>, look: TextStyle) -> String {
 fn parts(explanation: &Explanation) -> Vec<Part> {
     let mut parts = vec![Part::new(Rank::Measured, Colour::Dim, " observed", observed(explanation))];
     parts.extend(refuted(explanation));
+    parts.push(Part::new(Rank::First, Colour::Yellow, " left out", left_out(explanation)));
     for (lead, remarks) in [(" run", &explanation.of_run), (" nodes", &explanation.of_nodes)] {
         parts.push(Part::new(Rank::Remark, Colour::Yellow, lead, remarks.iter().take(1).cloned().collect()));
     }
     let outcome = hypotheses::outcome_in_brief(explanation);
     parts.push(Part { indent: 3, ..Part::new(Rank::Answer, Colour::Dim, " ▸", outcome) });
+    parts.push(Part::new(Rank::Answer, Colour::Dim, " remain", families(explanation)));
     let kinds = &explanation.kinds[..shown(explanation)];
     for (place, kind) in kinds.iter().enumerate() {
         parts.extend(kind_part(place, kind, explanation));
@@ -160,7 +162,9 @@ fn observed(explanation: &Explanation) -> Vec<String> {
         let (what, rate) = (site_and_plan::quantity(&of.what), bytes_per_s_iec(of.observed_bytes_per_s));
         let share = share_in_words(of.share, 0);
         let share = if place == 0 { format!("{share} its ceiling") } else { share.trim_end_matches(" of").to_owned() };
-        format!("{what} {rate} ({share})")
+        let own = explanation.observations.figures.iter().find(|figure| figure.what == of.what);
+        let own = own.and_then(|figure| figure.error_share).map(|share| format!(" ± {}", phrases::percent(share)));
+        format!("{what} {rate}{} ({share})", own.unwrap_or_default())
     };
     // Both are one clause: neither is left out.
     let mut reported = vec![of_site.clone().enumerate().map(share).collect::<Vec<_>>().join(", ")];
@@ -179,6 +183,25 @@ fn observed(explanation: &Explanation) -> Vec<String> {
         reported.push(format!("at most {}", ceilings.join(", ")));
     }
     reported
+}
+
+/// Families of causes that totals leave, where that is neither one alone nor that nothing is wrong, and those that they
+/// rule out, by standard errors.
+fn families(explanation: &Explanation) -> Vec<String> {
+    let remaining = || explanation.families.iter().filter(|one| one.remains);
+    if remaining().count() < 2 || remaining().any(|one| one.family == CauseFamily::AsDescribed) {
+        return Vec::new();
+    }
+    let (remaining, out) = (hypotheses::remaining(explanation), hypotheses::ruled_out(explanation));
+    let out = if out.is_empty() { String::new() } else { format!("ruled out, by standard errors: {}", out.join(", ")) };
+    vec![remaining.join(", "), out]
+}
+
+/// The first figure of a run that is not used, with the reason, and how many others there are.
+fn left_out(explanation: &Explanation) -> Vec<String> {
+    let Some((first, others)) = explanation.left_out.split_first() else { return Vec::new() };
+    let more = (!others.is_empty()).then(|| format!("{} more with --why", others.len()));
+    [site_and_plan::left_out(first)].into_iter().chain(more).collect()
 }
 
 /// What the site as described does not allow: each figure of the site that is above its ceiling, else the furthest of

@@ -33,8 +33,13 @@ pub(crate) fn page(explanation: &Explanation) -> String {
     let weights = format!("<p class=\"hint\">{}</p>\n", escaped(site_and_plan::WEIGHTS));
     let weights = if survivors.is_empty() { "" } else { weights.as_str() };
     let is_first = |place: &usize| kinds.iter().any(|kind| kind.survivors.first() == Some(place));
+    let left_out = explanation.left_out.iter().map(|figure| named("Left out", &site_and_plan::left_out(figure)));
     let of_run = explanation.of_run.iter().map(|reported| named("Run", reported));
-    let first: String = of_run.chain(explanation.of_nodes.iter().map(|reported| named("Nodes", reported))).collect();
+    let of_nodes = explanation.of_nodes.iter().map(|reported| named("Nodes", reported));
+    let families = [("Remain", hypotheses::remaining(explanation)), ("Ruled out", hypotheses::ruled_out(explanation))];
+    let families = families.into_iter().filter(|(_, all)| !all.is_empty());
+    let families = families.map(|(name, all)| named(name, &all.join(", ")));
+    let first: String = left_out.chain(of_run).chain(of_nodes).chain(families).collect();
     let sections = [
         ("bars", "Ceilings of the site as described", described_bars(&explanation.described)),
         ("described", "What each figure needs of the site as described", described(&explanation.described)),

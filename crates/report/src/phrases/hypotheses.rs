@@ -1,10 +1,12 @@
 //! How hypotheses read, and what they say of each figure.
 
-use linerate_record::explanation::{Explanation, Hypothesis, Kind, Quantity, Remedy, RemedyGain, Residual};
+use linerate_record::explanation::{
+    CauseFamily, Explanation, FamilyStanding, Hypothesis, Kind, Quantity, Remedy, RemedyGain, Residual,
+};
 use linerate_record::units::{bytes_per_s_iec, share_in_words};
 
 use super::site_and_plan::{of_site, quantity};
-use super::{change, grouped, of_single_nodes};
+use super::{change, grouped, of_single_nodes, percent};
 
 /// What a hypothesis says, in one sentence.
 pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
@@ -107,25 +109,30 @@ fn named(whole: &[usize]) -> String {
     }
 }
 
+/// What a hypothesis explains at the most: of a run, the figures that are used.
+fn every_figure(explanation: &Explanation) -> &'static str {
+    if explanation.left_out.is_empty() { "every figure" } else { "every figure that is used" }
+}
+
 /// How far the answer goes: what remains of what was looked at, and what weighs against all of it.
 pub(crate) fn outcome(explanation: &Explanation) -> String {
     let looked_at = grouped(u64::from(explanation.considered));
     let (survivors, verdict) = (explanation.survivors.len(), &explanation.verdict);
-    let which = named(&verdict.whole);
+    let (which, every) = (named(&verdict.whole), every_figure(explanation));
     let explain = match (survivors, verdict.whole.len()) {
         (1, 1) if verdict.outweighed => {
-            "it fits every figure, but a cause that the model does not know outweighs it".to_owned()
+            format!("it fits {every}, but a cause that the model does not know outweighs it")
         }
         (_, n) if n > 0 && verdict.outweighed => {
             let fit = if n == 1 { "one fits".to_owned() } else { format!("{n} fit") };
-            format!("{fit} every figure ({which}), but a cause that the model does not know outweighs all of them")
+            format!("{fit} {every} ({which}), but a cause that the model does not know outweighs all of them")
         }
-        (1, 0) => "it does not explain every figure".to_owned(),
-        (1, _) => "it explains every figure".to_owned(),
-        (_, 0) => "none explains every figure".to_owned(),
-        (_, 1) => format!("one explains every figure ({which})"),
-        (_, n) if verdict.not_separated.is_empty() => format!("{n} explain every figure ({which})"),
-        (_, n) => format!("{n} explain every figure ({which}), and these figures alone do not tell them apart"),
+        (1, 0) => format!("it does not explain {every}"),
+        (1, _) => format!("it explains {every}"),
+        (_, 0) => format!("none explains {every}"),
+        (_, 1) => format!("one explains {every} ({which})"),
+        (_, n) if verdict.not_separated.is_empty() => format!("{n} explain {every} ({which})"),
+        (_, n) => format!("{n} explain {every} ({which}), and these figures alone do not tell them apart"),
     };
     match survivors {
         0 => format!("none of {looked_at} hypotheses fits what was observed"),
@@ -144,24 +151,79 @@ pub(crate) fn outcome_in_brief(explanation: &Explanation) -> Vec<String> {
     let numbers: Vec<String> = verdict.not_separated.iter().map(|place| (place + 1).to_string()).collect();
     let together = (!numbers.is_empty()).then(|| format!("{} are not separated", numbers.join(" and ")));
     let are = |n: usize, one: &str, several: &str| if n == 1 { one.to_owned() } else { several.to_owned() };
-    let which = named(&verdict.whole);
+    let (which, every) = (named(&verdict.whole), every_figure(explanation));
     let reported = match verdict.whole.len() {
         0 => {
             let what = never_explained(explanation);
             let what: Vec<String> = what.into_iter().map(quantity).collect();
-            let what = if what.is_empty() { "every figure".to_owned() } else { what.join(" or ") };
+            let what = if what.is_empty() { every.to_owned() } else { what.join(" or ") };
             let none = are(left, "it does not explain", "none explains");
             format!("{left} of {looked_at} hypotheses {} not refuted, {none} {what}", are(left, "is", "are"))
         }
         n if verdict.outweighed => {
             let (fit, these) = (are(n, "fits", "fit"), are(n, "it", "them"));
-            format!(
-                "{n} of {looked_at} hypotheses {fit} every figure ({which}), but an unknown cause outweighs {these}"
-            )
+            format!("{n} of {looked_at} hypotheses {fit} {every} ({which}), but an unknown cause outweighs {these}")
         }
-        n => format!("{n} of {looked_at} hypotheses {} every figure ({which})", are(n, "explains", "explain")),
+        n => format!("{n} of {looked_at} hypotheses {} {every} ({which})", are(n, "explains", "explain")),
     };
-    together.into_iter().chain([reported]).collect()
+    families(explanation).into_iter().chain(together).chain([reported]).collect()
+}
+
+/// A family of causes in words.
+fn family(family: CauseFamily) -> &'static str {
+    match family {
+        CauseFamily::AsDescribed => "the site as described",
+        CauseFamily::NodeLink => "the link of a node",
+        CauseFamily::Links => "all links",
+        CauseFamily::Fabric => "racks and uplinks",
+        CauseFamily::NodeProcessors => "processors of a node",
+        CauseFamily::Processors => "all processors",
+        CauseFamily::Drives => "drives",
+        CauseFamily::Clients => "clients",
+        CauseFamily::Entry => "how nodes are reached",
+        CauseFamily::Layout => "layout",
+        CauseFamily::Other => "a value that the site does not state",
+    }
+}
+
+/// What totals leave of all families of causes, where they tell.
+pub(crate) fn families(explanation: &Explanation) -> Option<String> {
+    let all = &explanation.families;
+    let remaining: Vec<CauseFamily> = all.iter().filter(|one| one.remains).map(|one| one.family).collect();
+    match remaining.as_slice() {
+        [] => None,
+        [one] => Some(format!("of {} families of causes, only one remains: {}", all.len(), family(*one))),
+        several if several.contains(&CauseFamily::AsDescribed) => Some(format!(
+            "the totals are those of the site as described; {} of {} families of causes are not ruled out",
+            several.len() - 1,
+            all.len() - 1
+        )),
+        several => Some(format!("totals name no cause: {} of {} families remain", several.len(), all.len())),
+    }
+}
+
+/// Families of less weight than this have none in words.
+const LITTLE: f64 = 0.01;
+
+/// Families that remain, with the weight of their hypotheses; those of little weight behind them.
+pub(crate) fn remaining(explanation: &Explanation) -> Vec<String> {
+    let (shown, little): (Vec<&FamilyStanding>, Vec<&FamilyStanding>) =
+        explanation.families.iter().filter(|one| one.remains).partition(|one| one.weight >= LITTLE);
+    let mut found: Vec<String> =
+        shown.into_iter().map(|one| format!("{} {}", family(one.family), percent(one.weight))).collect();
+    if !little.is_empty() {
+        let names: Vec<&str> = little.into_iter().map(|one| family(one.family)).collect();
+        found.push(format!("less than {} each: {}", percent(LITTLE), names.join(", ")));
+    }
+    found
+}
+
+/// Families that do not, with the total that rules each out, and by how many standard errors.
+pub(crate) fn ruled_out(explanation: &Explanation) -> Vec<String> {
+    let others = explanation.families.iter().filter(|one| !one.remains);
+    let reported =
+        |one: &FamilyStanding| format!("{} ({} {:.0})", family(one.family), quantity(&one.misses), one.misses_sigmas);
+    others.map(reported).collect()
 }
 
 /// What is said beside the weight of an unknown cause: how weights read; without a hypothesis, what else it may be.
@@ -255,7 +317,7 @@ pub(crate) fn unexplained(of: &Residual, survivors: &[Hypothesis]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::explanation::{ExplanationVerdict, Observations};
+    use linerate_record::explanation::{ExplanationVerdict, LeftOutFigure, Observations};
 
     use super::*;
 
@@ -369,11 +431,13 @@ mod tests {
             observations: Observations { figures: vec![], error_share: 0.02, nodes_alone: false },
             curve_error_share: None,
             of_run: vec![],
+            left_out: vec![],
             of_nodes: vec![],
             node_figures: None,
             described: vec![],
             survivors: vec![described.clone(); survivors],
             kinds: vec![],
+            families: vec![],
             none_of_these: 0.5,
             verdict: ExplanationVerdict { outweighed, not_separated: vec![], whole, advised: None },
             unexplained: vec![],
@@ -383,7 +447,21 @@ mod tests {
         };
         assert!(outcome(&explained_by(1, vec![], true)).ends_with("it does not explain every figure"));
         assert!(outcome(&explained_by(2, vec![0, 1], false)).contains("2 explain every figure (number 1 first)"));
-        assert!(outcome(&explained_by(1, vec![0], false)).ends_with("it explains every figure"));
+        let mut whole = explained_by(1, vec![0], false);
+        assert!(outcome(&whole).ends_with("it explains every figure"));
+        let put = LeftOutFigure {
+            figure: "put of 4MiB".to_owned(),
+            bytes_per_s: 12.0 * 1_048_576.0,
+            half_width_share: Some(0.8),
+            why: "it is known to no better than ± 80 %".to_owned(),
+        };
+        assert_eq!(
+            crate::phrases::site_and_plan::left_out(&put),
+            "PUT of 4MiB, 12.0 MiB/s ± 80 %: it is known to no better than ± 80 %"
+        );
+        whole.left_out = vec![put];
+        assert!(outcome(&whole).ends_with("it explains every figure that is used"));
+        assert!(outcome_in_brief(&whole)[0].contains("explains every figure that is used"));
         for survivors in [1, 2] {
             let explanation = explained_by(survivors, (0..survivors).collect(), true);
             for reported in [outcome(&explanation), outcome_in_brief(&explanation).join("; ")] {

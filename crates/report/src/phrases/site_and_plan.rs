@@ -1,7 +1,7 @@
 //! How sites, plans and explanations read.
 
 use linerate_record::explanation::{
-    DistinguishingReading, Explanation, Hypothesis, Kind, Observations, Observed, Quantity,
+    DistinguishingReading, Explanation, Hypothesis, Kind, LeftOutFigure, Observations, Observed, Quantity,
 };
 use linerate_record::plan::{
     Ceiling, Curve, CurvePoint, FailureScope, Input, LayoutPlan, Plan, PoolLayout, Rebuild, Resource, ScalePoint,
@@ -453,6 +453,14 @@ pub(crate) fn observed(figure: &Observed) -> String {
     let own = figure.error_share.map_or_else(String::new, |share| format!(" ± {}", percent(share)));
     let flight = figure.in_flight.map_or_else(String::new, |n| format!(" with {} in flight", grouped(n)));
     format!("{} {}{own}{flight}", quantity(&figure.what), rate(figure.bytes_per_s))
+}
+
+/// A figure of a run that is not used, and why: `PUT of 4MiB, 12.3 MiB/s ± 80 %: it is known to no better than …`.
+pub(crate) fn left_out(figure: &LeftOutFigure) -> String {
+    let (operation, size) = figure.figure.split_once(' ').unwrap_or((&figure.figure, ""));
+    let width = figure.half_width_share.map_or_else(String::new, |share| format!(" ± {}", percent(share)));
+    let LeftOutFigure { bytes_per_s, why, .. } = figure;
+    format!("{} {size}, {}{width}: {why}", operation.to_uppercase(), bytes_per_s_iec(*bytes_per_s))
 }
 
 /// Whether a figure is of the whole site.

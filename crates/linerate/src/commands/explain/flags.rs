@@ -63,10 +63,13 @@ pub(crate) struct ExplainFlags {
     pub(crate) nodes_alone: bool,
     /// Run folder of bench. Its best GET and PUT at the object size of --obj.size (without it, at the largest size) are
     /// compared with the curve at their concurrency, and so are the figures per host if its hosts are the nodes of the
-    /// site. Figures that are not evidence for the site, such as one with a critical finding, are reported with the
-    /// reason.
+    /// site. A figure with a wide interval counts with that width, up to ± 50 %. Figures that are not evidence for the
+    /// site, such as one with a critical finding, are left out, and listed with the reason.
     #[arg(long, value_name = "RUN", conflicts_with_all = READING_FLAGS)]
     pub(crate) run: Option<PathBuf>,
+    /// Also use figures of --run that other programs disturbed. The answer says so: the site may be faster.
+    #[arg(long, requires = "run")]
+    pub(crate) allow_disturbed: bool,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
     /// Standard error of each figure that does not state its own. [default: 2%, and 10% for a figure of --run without a
