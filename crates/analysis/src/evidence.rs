@@ -15,7 +15,7 @@ use crate::view::{Bottleneck, Estimate, Measure, Point, Series, View, too_many_f
 
 pub use remarks::{Caveat, NoEvidence, NotEvidenceReason, OmittedFigure, RunRemark, SiteMismatch};
 
-/// Half the width of an interval, as a share, from which it is said how wide it is: no knee is told from there on.
+/// Half the width of an interval, as a share, from which a caveat says how wide it is: that of the knee.
 const WIDE: f64 = 0.2;
 
 /// … and from which a figure says too little to be used: a standard error of 25 %.
@@ -157,7 +157,7 @@ fn omitted(series: &Series, best: &Estimate, why: NotEvidenceReason) -> OmittedF
     OmittedFigure {
         workload: series.workload.clone(),
         size: series.size.clone(),
-        bytes_per_s: best.mean,
+        bytes_per_s: Some(best.mean).filter(|rate| *rate > 0.0 && series.measure == Measure::Bytes),
         half_width_share: best.half_width_share(),
         why,
     }
@@ -171,10 +171,11 @@ fn others<'v>(view: &'v View, object_bytes: u64, is_most: impl Fn(&&'v Series) -
         let why = match object_bytes_read(series) {
             _ if !is_alone => NotEvidenceReason::OtherOperation,
             _ if series.measure != Measure::Bytes => NotEvidenceReason::InRequests,
-            size if size != Some(object_bytes) => NotEvidenceReason::OtherSize { used: Bytes(object_bytes) },
-            _ if !is_most(&series) => NotEvidenceReason::FewerClients,
-            _ if best.mean <= 0.0 => NotEvidenceReason::NothingMoved,
-            _ => return None,
+            None => NotEvidenceReason::SeveralSizes,
+            Some(size) if size != object_bytes => NotEvidenceReason::OtherSize { used: Bytes(object_bytes) },
+            Some(_) if !is_most(&series) => NotEvidenceReason::FewerClients,
+            Some(_) if best.mean <= 0.0 => NotEvidenceReason::NothingMoved,
+            Some(_) => return None,
         };
         Some(omitted(series, &best, why))
     };
@@ -269,16 +270,24 @@ fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, sit
     };
     let too_wide = || best.half_width_share().filter(|half| *half > TOO_WIDE);
     let of_width = || too_wide().map(|half_width_share| NotEvidenceReason::Unsteady { half_width_share });
-    // One concurrency has no knee: it is held against the curve there. Where a knee is not told for the width of an
-    // interval, the best has one that says how much it tells.
+    // One concurrency has no knee: it is held against the curve there. What is too unsteady for a knee counts with the
+    // width of its interval, unless more in flight may give more.
     let of_curve = || match series.knee.as_ref()?.outcome {
         KneeOutcome::StillRising => Some(NotEvidenceReason::StillRising),
+        KneeOutcome::Unsteady if is_highest_of_several(series) => Some(NotEvidenceReason::StillRising),
         KneeOutcome::Capped => Some(NotEvidenceReason::RateCap),
         KneeOutcome::Uneven => Some(NotEvidenceReason::Uneven),
         KneeOutcome::Unsteady | KneeOutcome::Found | KneeOutcome::Retrograde | KneeOutcome::Nothing => None,
     };
     let open = || point.open.is_some().then_some(NotEvidenceReason::OpenLoop);
     of_errors.or_else(of_finding).or_else(of_bound).or_else(of_width).or_else(of_curve).or_else(open)
+}
+
+/// Whether the best is that of the highest concurrency, and there are others.
+fn is_highest_of_several(series: &Series) -> bool {
+    let visited = || series.points.iter().map(|point| point.concurrency);
+    let best = series.knee.as_ref().map(|knee| knee.best_concurrency);
+    visited().max() == best && visited().min() != best
 }
 
 /// What says that a figure of these visits should not be used: of one of them, or of the whole run.

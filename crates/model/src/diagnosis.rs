@@ -231,11 +231,11 @@ fn warnings(
     warnings.extend(beyond);
     warnings.extend(unknown_nodes::reported(site, readings, nodes));
     warnings.extend(racks::disagreements(site, &readings.stated));
-    warnings.extend(grid.halves().is_none().then(|| {
+    warnings.extend((!grid.has_halves()).then(|| {
         let judged = grid.is_busy.iter().filter(|busy| **busy).count();
         format!(
-            "{judged} of {} instants have a load near its most, too few for a suspect: choose a window in which the \
-             load lasts",
+            "the load is near its most at {judged} of {} instants, too few for a suspect: choose a window in which it \
+             lasts",
             readings.steps
         )
     }));

@@ -50,6 +50,7 @@ use remedies::{WorldForecast, healthy, remedy};
 use score::{CURVE_ERROR, ObservedFigures, evidence, named_nodes};
 
 pub use bond_readings::with_members;
+pub use cause_families::cause_family;
 pub use deviation::HeldNode;
 pub use impossible_figures::{ERROR_SHARES, wrong_error};
 pub(crate) use readings::AlreadyRead;
@@ -92,8 +93,10 @@ pub(crate) fn explain_alongside(
     let missed: Vec<Residual> = search.nearest.iter().flat_map(of_candidate).collect();
     let (as_described, forecast) = &search.described;
     let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
-    let families = cause_families::standings(&search.misses, &survivors, &unexplained);
-    let separator = separator(site, &leaders, unobserved, read, cause_families::are_open(&families));
+    let of_totals = |misses| cause_families::standings(misses, search.is_held, &survivors);
+    let families = search.misses.as_deref().map(of_totals);
+    let is_open = families.as_deref().is_some_and(cause_families::are_open);
+    let separator = separator(site, &leaders, unobserved, read, is_open);
     let kinds = indistinguishable::kinds(&survivors);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
     let mut of_nodes = node_figures::low_nodes_in_words(&evidence.get, &evidence.put);
@@ -107,9 +110,9 @@ pub(crate) fn explain_alongside(
         of_nodes,
         node_figures: indistinguishable::of_nodes(observations),
         described: described_ceilings::standings(&evidence, &search, &variants),
-        verdict: verdicts::verdict(&survivors, &kinds, &families, search.none_of_these),
+        verdict: verdicts::verdict(&survivors, &kinds, families.as_deref(), search.none_of_these),
         kinds,
-        families,
+        families: families.unwrap_or_default(),
         survivors,
         none_of_these: search.none_of_these,
         unexplained,
@@ -251,7 +254,7 @@ fn caveats(
         reported.extend(nothing_survives(evidence, search));
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);
-    // Where one leads clearly, none was sought.
+    // Where one leads clearly, none is needed.
     let is_clear = survivors.first().is_some_and(|first| first.weight >= next_reading::CLEAR);
     if leads && !separated && !is_clear && survivors.len() > 1 {
         reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());

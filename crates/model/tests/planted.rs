@@ -5,8 +5,8 @@
 //! of a site is its number.
 
 use linerate_model::ceilings::limits;
-use linerate_model::explain::{HeldNode, Predicted, Single, explain, singles};
-use linerate_record::explanation::{Deviation, Explanation, Hypothesis, Observations, Observed, Quantity};
+use linerate_model::explain::{HeldNode, Predicted, Single, cause_family, explain, singles};
+use linerate_record::explanation::{CauseFamily, Deviation, Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::Site;
 
@@ -229,6 +229,8 @@ struct Judged {
     /// The leader's weight, where it is a cause.
     leading: Option<f64>,
     distinguished_by: DistinguishedBy,
+    /// With totals alone: whether the family of the planted cause remains, and how many do.
+    families: Option<(bool, usize)>,
     line: String,
 }
 
@@ -263,8 +265,16 @@ fn judged(seed: u64) -> Judged {
         place: explanation.survivors.iter().position(is_injected),
         leading: leader.map(|first| first.weight),
         distinguished_by,
+        families: families(&injected, &explanation),
         line: in_words(seed, &injected, &explanation),
     }
+}
+
+fn families(injected: &Injected, explanation: &Explanation) -> Option<(bool, usize)> {
+    let own = injected.cause.deviation.as_ref().map_or(CauseFamily::AsDescribed, |of| cause_family(&of.id));
+    let remaining = || explanation.families.iter().filter(|one| one.remains);
+    let count = remaining().count();
+    (!explanation.families.is_empty()).then(|| (remaining().any(|one| one.family == own), count))
 }
 
 #[test]
@@ -297,6 +307,17 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
     println!("{:.1} hypotheses survive on average", survivors as f64 / drawn as f64);
     println!("{distinct} of {drawn} planted causes are told apart from every rival; {first} of them are first");
     println!("{drawn_above} are refuted by the error that was drawn");
+    let totals = count(&|site| site.families.is_some());
+    let left = count(&|site| site.families.is_some_and(|(remains, _)| remains));
+    let alone = count(&|site| site.families.is_some_and(|(_, count)| count == 1));
+    let alone_and_left = count(&|site| site.families == Some((true, 1)));
+    let mut remaining: Vec<usize> = sites.iter().filter_map(|site| Some(site.families?.1)).collect();
+    remaining.sort_unstable();
+    let median = remaining.get(remaining.len() / 2).copied().unwrap_or_default();
+    println!("of {totals} with totals alone the family of {left} remains, of {median} at the median");
+    println!("of {alone} of which one family remains, it is the planted one of {alone_and_left}");
+    assert!(f64::from(left) >= 0.97 * f64::from(totals), "{left} of {totals}");
+    assert!(f64::from(alone_and_left) >= 0.95 * f64::from(alone), "{alone_and_left} of {alone}");
     // One normal error in 740 is so far above, and each site has two: 2.7 if systems lost nothing.
     assert!(drawn_above <= 3, "{drawn_above} have a figure above what their cause allows");
     assert!(lost.is_empty(), "{} planted causes do not survive:\n{}", lost.len(), lost.join("\n"));

@@ -293,10 +293,11 @@ impl RemedyGain {
 /// A figure of a run that an explanation does not rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LeftOutFigure {
-    /// Operation and size of objects: `put of 4MiB`.
+    /// Operation and size of objects: `PUT 4 MiB`.
     pub figure: String,
-    /// The best that was measured of it.
-    pub bytes_per_s: f64,
+    /// The best that was measured of it; absent if it moves no bytes.
+    #[serde(default)]
+    pub bytes_per_s: Option<f64>,
     /// Half the width of its confidence interval of 95 %, as a share of it; absent if there is none.
     #[serde(default)]
     pub half_width_share: Option<f64>,
@@ -304,13 +305,19 @@ pub struct LeftOutFigure {
     pub why: String,
 }
 
-/// The one reading or experiment that tells leading hypotheses apart.
+/// The one reading or experiment that tells most about the leading hypotheses for its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DistinguishingReading {
     /// What to read: `bytes per bond member, per node`.
     pub reading: String,
     /// The file, counter or command.
     pub how: String,
+    /// What it is expected to tell about which hypothesis is true, in bits; 0 from earlier versions, as `minutes` is.
+    #[serde(default)]
+    pub bits: f64,
+    /// What it takes of the reader's time.
+    #[serde(default)]
+    pub minutes: f64,
     /// What each hypothesis expects it to show: hypothesis id to expectation.
     pub expects: Vec<(String, String)>,
 }

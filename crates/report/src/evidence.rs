@@ -1,6 +1,7 @@
 //! What a run says of a site beside its figures, in sentences of an explanation.
 
-use linerate_analysis::evidence::{Caveat, RunRemark};
+use linerate_analysis::evidence::{Caveat, OmittedFigure, RunRemark};
+use linerate_record::explanation::LeftOutFigure;
 use linerate_record::run::failure_kind;
 use linerate_record::units::{duration_ns, grouped};
 
@@ -38,6 +39,17 @@ pub fn caveat(caveat: &Caveat) -> String {
             series_label(workload, size),
             percent(*error_share)
         ),
+    }
+}
+
+/// A figure that is not used, as an explanation has it.
+#[must_use]
+pub fn left_out(omitted: &OmittedFigure) -> LeftOutFigure {
+    LeftOutFigure {
+        figure: series_label(&omitted.workload, &omitted.size),
+        bytes_per_s: omitted.bytes_per_s,
+        half_width_share: omitted.half_width_share,
+        why: omitted.why.to_string(),
     }
 }
 

@@ -195,6 +195,7 @@ fn separator_lines(separator: &DistinguishingReading, explanation: &Explanation,
     let expectations = site_and_plan::expectations(separator, &explanation.survivors, |place| shown.contains(&place));
     let mut text = hanging_in(Colour::Green, " read next", 14, &separator.reading, look);
     text.push_str(&hanging("      how", 14, &separator.how, look));
+    text.push_str(&hanging("      tells", 14, &hypotheses::reading_tells(separator), look));
     for (names, expectation) in expectations {
         text.push_str(&hanging("      if", 14, &format!("{expectation}: then it is {names}"), look));
     }

@@ -361,19 +361,19 @@ fn figures_that_are_not_used_are_on_the_first_screen_with_the_first_reason_and_a
     let mut made = planned::explanation();
     let left_out = |figure: &str, why: &str| LeftOutFigure {
         figure: figure.to_owned(),
-        bytes_per_s: 12.5 * f64::from(1 << 20),
+        bytes_per_s: Some(12.5 * f64::from(1 << 20)),
         half_width_share: Some(0.8),
         why: why.to_owned(),
     };
     made.left_out =
-        vec![left_out("put of 4MiB", "it is known to no better than ± 80 %"), left_out("stat of 4MiB", HOSTILE)];
+        vec![left_out("PUT 4 MiB", "it is known to no better than ± 80 %"), left_out("STAT 4 MiB", HOSTILE)];
     let (lines, text) = brief(&made, 100);
-    let first = "left out PUT of 4MiB, 12.5 MiB/s ± 80 %: it is known to no better than ± 80 %; 1 more with --why";
+    let first = "left out PUT 4 MiB, 12.5 MiB/s ± 80 %: it is known to no better than ± 80 %; 1 more with --why";
     assert!(text.contains(first) && lines.len() <= 10, "{lines:#?}");
     let whole = words(&explanation::text(&made, true, PLAIN));
-    assert!(whole.contains("left out STAT of 4MiB, 12.5 MiB/s ± 80 %:") && !whole.contains('\u{1b}'), "{whole}");
+    assert!(whole.contains("left out STAT 4 MiB, 12.5 MiB/s ± 80 %:") && !whole.contains('\u{1b}'), "{whole}");
     let page = explanation::html(&made);
-    assert!(page.contains("PUT of 4MiB, 12.5 MiB/s") && page.contains("STAT of 4MiB") && !page.contains("<b onclick"));
+    assert!(page.contains("PUT 4 MiB, 12.5 MiB/s") && page.contains("STAT 4 MiB") && !page.contains("<b onclick"));
     assert_eq!(serde_json::from_str::<Explanation>(&explanation::json(&made)).unwrap(), made);
 }
 

@@ -73,25 +73,17 @@ pub enum NoEvidence {
 
 /// A figure that is no evidence.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{}: {why}", self.name())]
+#[error("{workload} of {size}: {why}")]
 pub struct OmittedFigure {
     /// `get` or `put`.
     pub workload: MaybeKnown<Workload>,
     /// Object size, as asked.
     pub size: MaybeKnown<PointSizes>,
-    /// The best that was measured of it.
-    pub bytes_per_s: f64,
+    /// The best that was measured of it; none of what moves no bytes.
+    pub bytes_per_s: Option<f64>,
     /// Half the width of its interval of 95 %, as a share of it; none if there is no interval.
     pub half_width_share: Option<f64>,
     pub why: NotEvidenceReason,
-}
-
-impl OmittedFigure {
-    /// `put of 4MiB`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("{} of {}", self.workload, self.size)
-    }
 }
 
 /// Why a figure says nothing of what holds a site back.
@@ -160,7 +152,9 @@ pub enum NotEvidenceReason {
     },
     #[error("another number of clients gave more")]
     FewerClients,
-    #[error("no byte was moved")]
+    #[error("its objects have several sizes: a ceiling is one of a single size")]
+    SeveralSizes,
+    #[error("no request succeeded")]
     NothingMoved,
 }
 

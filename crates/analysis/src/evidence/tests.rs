@@ -187,7 +187,10 @@ fn everything_else_that_a_run_measured_is_listed_with_the_reason() {
     let best = &mut wide.points[0].bytes_per_s;
     best.half_width_95 = Some(0.8 * best.mean);
     let in_requests = Series { measure: Measure::Requests, ..series("get", "1KiB") };
-    view.series.extend([wide, series("get", "64KiB"), in_requests, series("stat", "1MiB")]);
+    let mut failed = series("put", "1MiB");
+    failed.points.iter_mut().for_each(|point| point.bytes_per_s = Estimate::default());
+    view.series.extend([wide, series("get", "64KiB"), in_requests, series("stat", "1MiB"), failed]);
+    view.series.push(series("get", "several"));
     let left_out: Vec<String> = taken(&view).left_out.iter().map(OmittedFigure::to_string).collect();
     assert_eq!(
         left_out,
@@ -196,6 +199,8 @@ fn everything_else_that_a_run_measured_is_listed_with_the_reason() {
             "get of 64KiB: the figures used are of objects of 1 MiB: judge it with --obj.size",
             "get of 1KiB: it is reported in requests per second: a ceiling is one of bytes",
             "stat of 1MiB: only a GET or a PUT alone is compared with a ceiling",
+            "put of 1MiB: no request succeeded",
+            "get of several: its objects have several sizes: a ceiling is one of a single size",
         ]
     );
 }

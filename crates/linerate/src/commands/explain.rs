@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_analysis::evidence::{Caveat, Evidence, EvidenceSelection, MinimumError, OmittedFigure, of_run};
+use linerate_analysis::evidence::{Caveat, Evidence, EvidenceSelection, MinimumError, of_run};
 use linerate_analysis::view::View;
 use linerate_model::diagnosis::diagnose;
 use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
-use linerate_record::explanation::{Explanation, LeftOutFigure, Observations, Observed, Quantity};
+use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::Site;
 use linerate_record::units::ByteRate;
 use linerate_site::SiteFile;
@@ -107,7 +107,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         remarks.extend(spoiled.into_iter().map(linerate_report::evidence::caveat));
         remarks.extend(found.remarks.iter().map(linerate_report::evidence::remark));
         remarks.extend(others.into_iter().map(linerate_report::evidence::caveat));
-        left_out.extend(found.left_out.iter().map(left_out_figure));
+        left_out.extend(found.left_out.iter().map(linerate_report::evidence::left_out));
         figures.extend(found.figures);
     }
     figures.extend(of_nodes);
@@ -189,15 +189,6 @@ fn run_evidence(folder: &Path, view: &View, flags: &ExplainFlags, site: &Site) -
         allows_disturbed: flags.allow_disturbed,
     };
     of_run(view, site, selection).map_err(|why| Failure::usage(format!("{}: {why}", folder.display())))
-}
-
-fn left_out_figure(omitted: &OmittedFigure) -> LeftOutFigure {
-    LeftOutFigure {
-        figure: omitted.name(),
-        bytes_per_s: omitted.bytes_per_s,
-        half_width_share: omitted.half_width_share,
-        why: omitted.why.to_string(),
-    }
 }
 
 /// Largest file of figures of nodes: a line for each of 100,000.

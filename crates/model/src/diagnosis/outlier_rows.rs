@@ -140,7 +140,7 @@ struct Family {
     all: Vec<Compared>,
 }
 
-/// What lasts differs by so much of its difference in each half of the window.
+/// What lasts differs in each half of the window by so much of the least that matters.
 const LASTING: f64 = 0.5;
 
 /// What is odd, the oddest first, and how many comparisons were made.
@@ -186,9 +186,9 @@ pub(super) fn outlier(
                 let of_half = |half: &Grid<'_>| compared(half, *group, row, interfaces, *plane, uses);
                 &*in_halves.get_or_insert_with(|| halves.each_ref().map(of_half))
             });
-            let differs = one.value - others;
+            let is_higher = outlier.sigmas > 0.0;
             let is_lasting =
-                of_halves.is_some_and(|halves| halves.iter().all(|half| lasts(family, half, one, differs)));
+                of_halves.is_some_and(|halves| halves.iter().all(|half| lasts(family, half, one, is_higher)));
             let claim = sentences::outlier(row.of, &node, &one.part, one.value, others);
             let when = if is_lasting { "" } else { ", but not in both halves of the window" };
             found.push(OutlierReading {
@@ -208,18 +208,20 @@ pub(super) fn outlier(
     (found, comparisons as u64)
 }
 
-/// Whether one differs from the others of its family in half of the window as it does in all of it. What half of a
-/// window is too short to tell, such as how steady a link is, is not held against it.
-fn lasts(family: &Family, half: &[Compared], one: &Compared, differs: f64) -> bool {
+/// Whether one differs from the others of its family in half of the window, in the same direction as in all of it.
+fn lasts(family: &Family, half: &[Compared], one: &Compared, is_higher: bool) -> bool {
     let is_same = |a: &Compared, b: &Compared| a.node == b.node && a.part == b.part;
-    let Some(own) = half.iter().find(|of_half| is_same(of_half, one)) else { return true };
+    // Half of a window may be too short to show how steady a link is.
+    let is_unread = matches!(family.row.of, OutlierKind::Steadiness(_));
+    let Some(own) = half.iter().find(|of_half| is_same(of_half, one)) else { return is_unread };
     let others = half.iter().filter(|of_half| !is_same(of_half, one));
     let mut others: Vec<f64> = others
         .filter(|of_half| family.all.iter().any(|member| is_same(member, of_half)))
-        .map(|of_half| of_half.value)
+        .map(|of_half| scaled(family.row.scale, of_half.value))
         .collect();
-    let Some(middle) = quantile(&mut others, 0.5) else { return true };
-    (own.value - middle) * differs.signum() >= LASTING * differs.abs()
+    let Some(middle) = quantile(&mut others, 0.5) else { return is_unread };
+    let differs = scaled(family.row.scale, own.value) - middle;
+    (if is_higher { differs } else { -differs }) >= LASTING * family.row.least
 }
 
 /// Parts of a kind are compared with each other: what is NVMe by its name with NVMe, and a system's disk with those of

@@ -29,9 +29,6 @@ const PEAK: f64 = 0.97;
 /// Where this is less than so much of the most of all, the load is shorter still.
 const MOMENT: f64 = 0.1;
 
-/// Fewer judged instants than this say nothing about what lasts.
-const JUDGED_LEAST: usize = 4;
-
 /// What the most is taken to be: a quantile that a moment's burst does not decide.
 const MOST: f64 = 0.75;
 
@@ -59,15 +56,29 @@ impl<'r> Grid<'r> {
         Grid { is_busy: self.is_busy.clone(), ..Grid::new(self.readings, machines) }
     }
 
-    /// The same with the first half of the judged instants, and with the second; none if there are fewer than four.
+    /// The same with the first half of the judged instants, and with those of the second half whose rates begin after
+    /// it; none if there are no such.
     pub(super) fn halves(&self) -> Option<[Grid<'r>; 2]> {
-        let judged: Vec<usize> = (0..self.is_busy.len()).filter(|step| self.is_busy[*step]).collect();
-        let middle = *judged.get(judged.len() / 2).filter(|_| judged.len() >= JUDGED_LEAST)?;
-        let within = |is_first: bool| {
-            let is_judged = |(step, busy): (usize, &bool)| *busy && (step < middle) == is_first;
-            Grid { is_busy: self.is_busy.iter().enumerate().map(is_judged).collect(), ..self.clone() }
+        let (last, next) = self.split()?;
+        let within = |is_in: &dyn Fn(usize) -> bool| {
+            let is_busy = self.is_busy.iter().enumerate().map(|(step, busy)| *busy && is_in(step)).collect();
+            Grid { is_busy, ..self.clone() }
         };
-        Some([within(true), within(false)])
+        Some([within(&|step| step <= last), within(&|step| step >= next)])
+    }
+
+    /// Whether there are two halves to compare.
+    pub(super) fn has_halves(&self) -> bool {
+        self.split().is_some()
+    }
+
+    /// The last judged instant of the first half, and the first one whose rates do not reach back into it.
+    fn split(&self) -> Option<(usize, usize)> {
+        let judged: Vec<usize> = (0..self.is_busy.len()).filter(|step| self.is_busy[*step]).collect();
+        let last = *judged.get((judged.len() / 2).checked_sub(1)?)?;
+        let apart = self.readings.rate_over_ms.div_ceil(self.readings.step_ms.max(1)).max(1) as usize;
+        let next = judged.into_iter().find(|step| *step >= last + apart)?;
+        Some((last, next))
     }
 
     /// The place of a node.

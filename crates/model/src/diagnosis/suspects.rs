@@ -99,8 +99,8 @@ const LINKS_MATTER: f64 = 0.5;
 /// The same of what is served, beside what is served the other way.
 const SERVED_MATTERS: f64 = 0.1;
 
-/// Links carry at least so much of what is served: counters of both are read at different moments.
-const CARRIED: f64 = 0.5;
+/// Links that carry less than so much of those of the middle node carry no requests.
+const CARRIED: f64 = 0.05;
 
 /// What a link carries more than others is for clients, if these get so much more, as shares of what others have.
 const FOR_CLIENTS: f64 = 0.4;
@@ -181,7 +181,7 @@ pub(super) fn suspects(
     all.extend(used.iter().filter_map(|one| full(site, one, waited, of_losses)));
     all.extend(members.iter().filter_map(on_one_member));
     beyond_nodes(&mut all, used, &seen.behind_uplinks);
-    if grid.halves().is_none() {
+    if !grid.has_halves() {
         all.iter_mut().for_each(|one| one.log_odds = one.log_odds.min(IN_DOUBT));
     }
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
@@ -484,7 +484,7 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, outlier: &Outlie
                 if of == ReadMeasure::ClientSent { ReadMeasure::ClientReceived } else { ReadMeasure::ClientSent };
             let alongside =
                 grid.place(&outlier.node).and_then(|place| grid.mean(grid.whole(other, place)?)).unwrap_or(0.0);
-            outlier.value >= SERVED_MATTERS * alongside && is_carried(grid, outlier, of)
+            outlier.value >= SERVED_MATTERS * alongside && is_carried(grid, outlier)
         }
         // Less is served by who is asked less, too: then it has fewer requests under way as well.
         OutlierKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {
@@ -494,12 +494,16 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, outlier: &Outlie
     }
 }
 
-/// Whether the links of a node carried what it is said to have served: what passed none of them reached no client.
-fn is_carried(grid: &Grid<'_>, outlier: &OutlierReading, served: ReadMeasure) -> bool {
-    let of = if served == ReadMeasure::ClientSent { ReadMeasure::LinkSent } else { ReadMeasure::LinkReceived };
-    let parts = grid.place(&outlier.node).map_or(&[][..], |place| grid.parts(of, place));
-    let carried: f64 = parts.iter().filter_map(|(_, values)| grid.mean(values)).sum();
-    parts.is_empty() || carried >= CARRIED * outlier.value
+/// Whether the links of a node carry something next to those of others: what passed none of them reached no client.
+fn is_carried(grid: &Grid<'_>, outlier: &OutlierReading) -> bool {
+    let carried = |place: usize| {
+        let of_link = |of: ReadMeasure| grid.parts(of, place).iter().filter_map(|(_, values)| grid.mean(values));
+        of_link(ReadMeasure::LinkSent).chain(of_link(ReadMeasure::LinkReceived)).reduce(|a, b| a + b)
+    };
+    let Some(place) = grid.place(&outlier.node) else { return true };
+    let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(carried).collect();
+    let middle = quantile(&mut others, 0.5);
+    carried(place).zip(middle).is_none_or(|(own, middle)| own >= CARRIED * middle)
 }
 
 /// Whether what clients get of a node, or send to it, explains what its link has more than others.

@@ -64,7 +64,8 @@ pub fn with_members(mut explanation: Explanation, read: &[MemberUse]) -> Explana
     explanation.kinds.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     // The answer is one to totals alone no longer.
     explanation.families = Vec::new();
-    explanation.verdict = verdicts::verdict(&explanation.survivors, &explanation.kinds, &[], explanation.none_of_these);
+    explanation.verdict =
+        verdicts::verdict(&explanation.survivors, &explanation.kinds, None, explanation.none_of_these);
     // What would have told them apart has been read.
     explanation.separator = explanation.separator.filter(|separator| separator.reading != BOND_MEMBERS);
     explanation

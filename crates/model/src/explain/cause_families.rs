@@ -1,16 +1,19 @@
 //! Which families of causes totals leave. One or two totals fit many hypotheses, so that they name no cause: what they
 //! tell is which families have none that fits, and by how much the best of each misses.
 
-use linerate_record::explanation::{CauseFamily, Deviation, FamilyStanding, Hypothesis, Quantity, Residual};
+use linerate_record::explanation::{CauseFamily, Deviation, FamilyStanding, Hypothesis, Quantity};
 
-use super::likelihood::EXPLAINED_LOSS;
-use super::score::{CURVE_ERROR, ObservedFigures, Score};
+use super::score::{ObservedFigures, Score};
 
 /// A family remains while its best hypothesis misses no total by more standard errors than this.
-pub(super) const RULED_OUT_SIGMAS: f64 = 3.0;
+const RULED_OUT_SIGMAS: f64 = 3.0;
 
-/// The family of a deviation. What the site does not state, such as counts and sizes, is in none of its own.
-pub(super) fn family(id: &str) -> CauseFamily {
+/// A hypothesis of less weight does not show that a total can be explained.
+const WEIGHT_LEAST: f64 = 0.01;
+
+/// The family of a deviation, by its id. What the site does not state, such as counts and sizes, is in none of its own.
+#[must_use]
+pub fn cause_family(id: &str) -> CauseFamily {
     match id {
         "bond-members-in-use"
         | "bond-mode"
@@ -32,11 +35,11 @@ pub(super) fn family(id: &str) -> CauseFamily {
     }
 }
 
-/// That of a hypothesis: two causes that are of different families are of none.
-fn family_of_all(deviations: &[Deviation]) -> CauseFamily {
-    let Some((first, others)) = deviations.split_first() else { return CauseFamily::AsDescribed };
-    let of_first = family(&first.id);
-    if others.iter().all(|other| family(&other.id) == of_first) { of_first } else { CauseFamily::Other }
+/// That of a hypothesis; two causes of different families are of none.
+fn family_of_all(deviations: &[Deviation]) -> Option<CauseFamily> {
+    let Some((first, others)) = deviations.split_first() else { return Some(CauseFamily::AsDescribed) };
+    let of_first = cause_family(&first.id);
+    others.iter().all(|other| cause_family(&other.id) == of_first).then_some(of_first)
 }
 
 /// A hypothesis without a deviation or with one, and by how many standard errors it misses each total: that of reads and
@@ -47,38 +50,46 @@ pub(super) struct Misses {
     sigmas: [Option<f64>; 2],
 }
 
-/// By how much each of these hypotheses misses totals, by the id of its deviation. Empty where figures of nodes are
-/// there: they tell more than totals do.
+/// By how much each of these hypotheses misses totals, by the id of its deviation; none where figures of nodes are
+/// there, which tell more than totals do.
 pub(super) fn misses<'a>(
     evidence: &ObservedFigures,
     described: &Score,
     singles: impl Iterator<Item = (&'a str, &'a Score)>,
-) -> Vec<Misses> {
+) -> Option<Vec<Misses>> {
     if evidence.totals.is_empty() || !evidence.get.nodes.is_empty() || !evidence.put.nodes.is_empty() {
-        return Vec::new();
+        return None;
     }
-    let of_described = Misses { family: CauseFamily::AsDescribed, sigmas: sigmas(evidence, described) };
-    let of_single = |(id, score): (&str, &Score)| Misses { family: family(id), sigmas: sigmas(evidence, score) };
-    std::iter::once(of_described).chain(singles.map(of_single)).collect()
+    let of_described = Misses { family: CauseFamily::AsDescribed, sigmas: described.misses_sigmas };
+    let of_single = |(id, score): (&str, &Score)| Misses { family: cause_family(id), sigmas: score.misses_sigmas };
+    Some(std::iter::once(of_described).chain(singles.map(of_single)).collect())
+}
+
+/// Which total counts: one that a survivor comes near, of two causes too.
+pub(super) fn held<'a>(survivors: impl Iterator<Item = (f64, &'a Score)>) -> [bool; 2] {
+    let heavy: Vec<&Score> = survivors.filter(|(weight, _)| *weight >= WEIGHT_LEAST).map(|(_, score)| score).collect();
+    let comes_near =
+        |score: &Score, operation: usize| score.misses_sigmas[operation].is_some_and(|of| of <= RULED_OUT_SIGMAS);
+    [0, 1].map(|operation| heavy.iter().any(|score| comes_near(score, operation)))
 }
 
 /// Standings of the families that have such a hypothesis: those that remain first, by the weight of their survivors,
-/// then the others by how far they are off. A total that no survivor explains is held against none; where that is so of
-/// all totals, none remains.
-pub(super) fn standings(all: &[Misses], survivors: &[Hypothesis], unexplained: &[Residual]) -> Vec<FamilyStanding> {
-    let is_held = [Quantity::Get, Quantity::Put].map(|of| unexplained.iter().all(|residual| residual.what != of));
-    let is_any_held =
-        (0..2).any(|operation| is_held[operation] && all.iter().any(|one| one.sigmas[operation].is_some()));
+/// then the others by how far they are off. `is_held` says which total counts, that of reads and that of writes; there
+/// are no standings where none does.
+pub(super) fn standings(all: &[Misses], is_held: [bool; 2], survivors: &[Hypothesis]) -> Vec<FamilyStanding> {
+    let weight = |family: CauseFamily| -> f64 {
+        let of_family = survivors.iter().filter(|survivor| family_of_all(&survivor.deviations) == Some(family));
+        of_family.map(|survivor| survivor.weight).sum()
+    };
     let mut found: Vec<FamilyStanding> = Vec::new();
     for one in all {
-        let counted = (0..2).filter(|operation| is_held[*operation] || !is_any_held);
-        let furthest = counted.filter_map(|operation| Some((one.sigmas[operation]?, operation)));
+        let held = (0..2).filter(|operation| is_held[*operation]);
+        let furthest = held.filter_map(|operation| Some((one.sigmas[operation]?, operation)));
         let Some((misses_sigmas, operation)) = furthest.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
-        let of_family = survivors.iter().filter(|survivor| family_of_all(&survivor.deviations) == one.family);
         let standing = FamilyStanding {
             family: one.family,
-            remains: is_any_held && misses_sigmas <= RULED_OUT_SIGMAS,
-            weight: of_family.map(|survivor| survivor.weight).sum(),
+            remains: misses_sigmas <= RULED_OUT_SIGMAS,
+            weight: weight(one.family),
             misses_sigmas,
             misses: if operation == 0 { Quantity::Get } else { Quantity::Put },
         };
@@ -95,27 +106,17 @@ pub(super) fn standings(all: &[Misses], survivors: &[Hypothesis], unexplained: &
     found
 }
 
+/// Whether totals name the first survivor: its family remains alone.
+pub(super) fn are_of_first(standings: &[FamilyStanding], survivors: &[Hypothesis]) -> bool {
+    let mut remaining = standings.iter().filter(|one| one.remains);
+    let of_first = survivors.first().and_then(|first| family_of_all(&first.deviations));
+    remaining.next().is_some_and(|one| Some(one.family) == of_first) && remaining.next().is_none()
+}
+
 /// Whether totals leave causes of several families, and not that nothing is wrong.
 pub(super) fn are_open(standings: &[FamilyStanding]) -> bool {
     let remaining = || standings.iter().filter(|one| one.remains);
     remaining().count() > 1 && remaining().all(|one| one.family != CauseFamily::AsDescribed)
-}
-
-/// By how many standard errors a total is above what is allowed, or below what is predicted less the usual loss. The
-/// error of the curve counts where requests in flight are known.
-fn sigmas(evidence: &ObservedFigures, score: &Score) -> [Option<f64>; 2] {
-    [true, false].map(|reads| {
-        let (observed, sigma) = evidence.total(reads)?;
-        let operation = usize::from(!reads);
-        let (most, nearest) = (score.most[operation]?, score.nearest[operation]?);
-        let is_of_curve = evidence.in_flight[operation].is_some();
-        let below = sigma.hypot(if is_of_curve { CURVE_ERROR } else { 0.0 });
-        Some(if observed > most {
-            (observed / most - 1.0) / sigma
-        } else {
-            ((1.0 - EXPLAINED_LOSS - observed / nearest) / below).max(0.0)
-        })
-    })
 }
 
 #[cfg(test)]
@@ -157,7 +158,7 @@ mod tests {
         ] {
             for variant in deviations::all(&example(text), &none) {
                 let is_unstated = ["assumed", "nodes", "object-size"].contains(&variant.id);
-                assert_eq!(family(variant.id) == CauseFamily::Other, is_unstated, "{}", variant.id);
+                assert_eq!(cause_family(variant.id) == CauseFamily::Other, is_unstated, "{}", variant.id);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The one reading that tells the leading hypotheses apart best.
+//! The one reading that tells most about the leading hypotheses for the reader's time.
 
 use linerate_record::explanation::DistinguishingReading;
 use linerate_record::site::Site;
@@ -14,17 +14,14 @@ const LEADING: usize = 12;
 /// From this share of the weight on, one hypothesis leads clearly.
 pub(super) const CLEAR: f64 = 0.95;
 
-/// Hypotheses with so much of the first one's weight lead together with it: a judgement.
-const TOGETHER: f64 = 0.5;
-
-/// A reading that tells those apart by so much less than another may be better for the others.
-const MOSTLY: f64 = 0.9;
-
 /// Counters over ten seconds differ by so much from what a model says of them.
 const READING_ERROR: f64 = 0.05;
 
-/// So much less than the chance to tell two of them apart is nothing.
-const NOTHING: f64 = 0.01;
+/// Less information than this is none, in bits.
+const NOTHING_BITS: f64 = 0.01;
+
+/// To measure the other operation as well takes so many minutes.
+const OTHER_OPERATION_MINUTES: f64 = 3.0;
 
 /// A surviving hypothesis, as far as readings are concerned.
 pub(super) struct Leader<'a> {
@@ -36,8 +33,8 @@ pub(super) struct Leader<'a> {
     pub(super) loaded: Vec<LoadedSite<'a>>,
 }
 
-/// The best reading while either operation runs, or the measurement of the one that nobody observed; nothing where no
-/// reading tells the leading ones apart, or one hypothesis leads clearly, unless totals leave several families of causes
+/// The reading that tells most for its time, while either operation runs, or the measurement of the one that nobody
+/// observed; nothing where no reading tells the leading ones apart, or one hypothesis leads clearly, unless totals leave several families of causes
 /// (`is_open`). What was read already is none of them.
 pub(super) fn separator(
     stated: &Site,
@@ -50,50 +47,75 @@ pub(super) fn separator(
     if leaders.len() < 2 || leaders[0].weight >= CLEAR && !is_open {
         return None;
     }
-    let mut offers: Vec<(String, String, Vec<Option<ExpectedReading>>)> = Vec::new();
+    let mut offers: Vec<OfferedReading> = Vec::new();
     for row in READINGS.iter().filter(|row| !row.is_read(read)) {
         for (verb, reads) in [("GET", true), ("PUT", false)] {
-            let seen = |leader: &Leader| {
+            let expected = |leader: &Leader| {
                 let loaded = leader.loaded.iter().find(|loaded| loaded.reads == reads)?;
                 (row.expected)(stated, loaded)
             };
-            let seen = leaders.iter().map(seen).collect();
-            offers.push((row.what.to_owned(), format!("{}, while {verb} runs", row.how), seen));
+            offers.push(OfferedReading {
+                reading: row.what.to_owned(),
+                how: format!("{}, while {verb} runs", row.how),
+                minutes: row.minutes,
+                expected: leaders.iter().map(expected).collect(),
+            });
         }
     }
     if let Some(reads) = unobserved {
         let verb = if reads { "get" } else { "put" };
-        offers.push((
-            format!("throughput of {} as well", verb.to_uppercase()),
-            format!("linerate bench --op {verb}, then explain again with both figures"),
-            leaders.iter().map(|leader| of_other_operation(leader.world, reads)).collect(),
-        ));
+        offers.push(OfferedReading {
+            reading: format!("throughput of {} as well", verb.to_uppercase()),
+            how: format!("linerate bench --op {verb}, then explain again with both figures"),
+            minutes: OTHER_OPERATION_MINUTES,
+            expected: leaders.iter().map(|leader| of_other_operation(leader.world, reads)).collect(),
+        });
     }
     let weights: Vec<f64> = leaders.iter().map(|leader| leader.weight).collect();
-    let place = best(&weights, &offers.iter().map(|(.., expected)| expected.as_slice()).collect::<Vec<_>>())?;
-    let (reading, how, expected) = offers.swap_remove(place);
+    let (place, bits) = best(&weights, &offers)?;
+    let OfferedReading { reading, how, minutes, expected } = offers.swap_remove(place);
     let reported = leaders.iter().zip(expected).filter_map(|(leader, seen)| Some((leader.id.to_owned(), seen?.words)));
-    Some(DistinguishingReading { reading, how, expects: reported.collect() })
+    Some(DistinguishingReading { reading, how, bits, minutes, expects: reported.collect() })
 }
 
-/// The place of the reading that tells most hypotheses apart, the first of those that tell as much. It tells those
-/// apart that lead together, where a reading does: among others by as much as the best of these.
-fn best(weights: &[f64], offers: &[&[Option<ExpectedReading>]]) -> Option<usize> {
-    let together = weights.iter().take_while(|weight| **weight >= TOGETHER * weights[0]).count();
-    let of_together: Vec<f64> =
-        offers.iter().map(|expected| power(&weights[..together], &expected[..together])).collect();
-    let least = of_together.iter().copied().fold(0.0, f64::max) * MOSTLY;
-    let mut best: Option<(f64, usize)> = None;
-    for (place, expected) in offers.iter().enumerate() {
-        if least > NOTHING && of_together[place] < least {
-            continue;
-        }
-        let power = power(weights, expected);
-        if power > best.map_or(NOTHING, |(most, _)| most * 1.001) {
-            best = Some((power, place));
+/// A reading that could be taken next.
+struct OfferedReading {
+    reading: String,
+    how: String,
+    /// What it takes of the reader's time.
+    minutes: f64,
+    /// What each hypothesis expects.
+    expected: Vec<Option<ExpectedReading>>,
+}
+
+/// The place of the reading that tells most for its time, the first of those that tell as much, with what it tells.
+fn best(weights: &[f64], offers: &[OfferedReading]) -> Option<(usize, f64)> {
+    let mut best: Option<(f64, usize, f64)> = None;
+    for (place, offer) in offers.iter().enumerate() {
+        let bits = information_bits(weights, &offer.expected);
+        let rate = bits / offer.minutes;
+        if bits > NOTHING_BITS && best.is_none_or(|(most, ..)| rate > most * 1.001) {
+            best = Some((rate, place, bits));
         }
     }
-    best.map(|(_, place)| place)
+    best.map(|(_, place, bits)| (place, bits))
+}
+
+/// What a reading is expected to tell about which hypothesis is true, in bits: H(w) − Σ P(o)·H(w|o), which is the entropy
+/// of what is seen. Outcomes that look alike count as one, as far as they do: the entropy of Leinster and Cobbold
+/// (Ecology 93, 2012), of order 1.
+fn information_bits(weights: &[f64], expected: &[Option<ExpectedReading>]) -> f64 {
+    let sum: f64 = weights.iter().sum();
+    let of_one = |i: usize| {
+        let alike = (0..weights.len()).map(|j| weights[j] / sum * likeness(&expected[i], &expected[j])).sum::<f64>();
+        -weights[i] / sum * alike.log2()
+    };
+    (0..weights.len()).filter(|i| weights[*i] > 0.0).map(of_one).sum::<f64>().max(0.0)
+}
+
+/// From 0, told apart, to 1, the same; what says nothing of a hypothesis may show what another expects.
+fn likeness(a: &Option<ExpectedReading>, b: &Option<ExpectedReading>) -> f64 {
+    a.as_ref().zip(b.as_ref()).map_or(1.0, |(a, b)| 1.0 - difference(a, b))
 }
 
 fn of_other_operation(world: &HypotheticalSite, reads: bool) -> Option<ExpectedReading> {
@@ -114,20 +136,6 @@ fn of_other_operation(world: &HypotheticalSite, reads: bool) -> Option<ExpectedR
         }
     };
     Some(ExpectedReading { figures: vec![even], instead, words })
-}
-
-/// The chance that two hypotheses drawn by their weights are told apart.
-fn power(weights: &[f64], expected: &[Option<ExpectedReading>]) -> f64 {
-    let sum: f64 = weights.iter().sum();
-    let mut power = 0.0;
-    for i in 0..weights.len() {
-        for j in 0..i {
-            if let (Some(a), Some(b)) = (&expected[i], &expected[j]) {
-                power += 2.0 * weights[i] * weights[j] / (sum * sum) * difference(a, b);
-            }
-        }
-    }
-    power
 }
 
 /// From 0, the same, to 1, told apart by three errors or by other words: whichever load there will be.
@@ -163,33 +171,51 @@ mod tests {
 
     #[test]
     fn what_either_load_may_show_tells_no_hypotheses_apart_that_share_a_figure() {
-        for (a, b, apart) in [
+        for (a, b, bits) in [
             (&[1.0][..], &[0.5, 1.0][..], 0.0),
             (&[1.0], &[0.5], 1.0),
             (&[1.0], &[0.5, 0.7], 1.0),
             (&[1.0, 2.0], &[0.5, 2.0], 0.0),
         ] {
-            let found = power(&[0.5, 0.5], &[of_loads(a), of_loads(b)]);
-            assert!((found - apart / 2.0).abs() < 1e-9, "{a:?} {b:?}: {found}");
+            let found = information_bits(&[0.5, 0.5], &[of_loads(a), of_loads(b)]);
+            assert!((found - bits).abs() < 1e-9, "{a:?} {b:?}: {found}");
         }
     }
 
     #[test]
-    fn what_leads_together_is_told_apart_though_more_others_were_by_another_reading() {
-        // Two directions of one link, and many others that are less likely.
-        let weights = [0.13, 0.12, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06, 0.06];
-        let both_alike = seen(&[1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]);
-        let each_way = seen(&[1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
-        assert!(power(&weights, &both_alike) > power(&weights, &each_way));
-        assert_eq!(best(&weights, &[&both_alike, &each_way]), Some(1));
-        // Of readings that tell them apart, the one that tells most besides.
-        let more = seen(&[1.0, 0.5, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
-        assert_eq!(best(&weights, &[&both_alike, &each_way, &more]), Some(2));
-        // Where none tells them apart, or one leads, what tells most.
-        assert_eq!(best(&weights, &[&both_alike]), Some(0));
-        let one_leads = [0.7, 0.12, 0.06, 0.06, 0.06, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let of_first = seen(&[2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
-        assert_eq!(best(&one_leads, &[&both_alike, &of_first]), Some(1));
-        assert_eq!(best(&weights, &[&seen(&[1.0; 11])]), None);
+    fn information_is_the_entropy_of_what_is_seen() {
+        let four = [0.25; 4];
+        let each = seen(&[1.0, 2.0, 3.0, 4.0]);
+        for (weights, expected, bits) in [
+            (four, &each, 2.0),
+            (four, &seen(&[1.0, 1.0, 2.0, 2.0]), 1.0),
+            (four, &seen(&[1.0; 4]), 0.0),
+            // By a fifth of three errors, 5 % each, two of them are nearly alike.
+            (four, &seen(&[1.0, 1.03, 2.0, 2.0]), 1.013),
+            ([0.5, 0.5, 0.0, 0.0], &each, 1.0),
+            // One that is nearly certain leaves little to tell.
+            ([0.99, 0.01, 0.0, 0.0], &each, 0.0808),
+        ] {
+            let found = information_bits(&weights, expected);
+            assert!((found - bits).abs() < 2e-2, "{weights:?}: {found}, not {bits}");
+        }
+        assert_eq!(information_bits(&four, &[None, None, None, None]), 0.0);
+    }
+
+    #[test]
+    fn the_reading_that_tells_most_for_its_time_is_the_next_one() {
+        let offer = |figures: &[f64], minutes: f64| OfferedReading {
+            reading: String::new(),
+            how: String::new(),
+            minutes,
+            expected: seen(figures),
+        };
+        let weights = [0.25; 4];
+        let (whole, half) = ([1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 2.0, 2.0]);
+        let chosen = |offers: &[OfferedReading]| best(&weights, offers).map(|(place, _)| place);
+        assert_eq!(chosen(&[offer(&half, 1.0), offer(&whole, 1.0)]), Some(1));
+        assert_eq!(chosen(&[offer(&half, 1.0), offer(&whole, 3.0)]), Some(0));
+        assert_eq!(chosen(&[offer(&half, 1.0), offer(&half, 1.0)]), Some(0), "the first of equal ones");
+        assert_eq!(chosen(&[offer(&[1.0; 4], 1.0)]), None);
     }
 }

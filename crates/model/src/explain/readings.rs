@@ -67,6 +67,8 @@ pub(super) struct DiagnosticReading {
     pub(super) what: &'static str,
     /// The file, counter or command.
     pub(super) how: &'static str,
+    /// What it takes of a reader's time, in minutes, where nodes are reached by SSH: a judgement.
+    pub(super) minutes: f64,
     /// Measures of nodes that tell the same where all of them were read; none where no measure does.
     by: &'static [ReadMeasure],
     /// What is expected of a world that deviates from the stated site; nothing where the reading says nothing of it.
@@ -94,13 +96,13 @@ impl DiagnosticReading {
     }
 }
 
-/// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
-/// first.
+/// All readings, in the order in which they are preferred where several tell as much for their time.
 pub(super) const READINGS: [DiagnosticReading; 16] = [
     DiagnosticReading {
         id: ReadingId::BondMembers,
         what: "bytes per bond member, per node",
         how: "/sys/class/net/<member>/statistics/{tx,rx}_bytes twice, 10 s apart under load (ip -s link show)",
+        minutes: 1.0,
         by: &[],
         expected: links::bond_members,
     },
@@ -108,6 +110,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::PlaneBytes,
         what: "bytes per plane, per node",
         how: "/sys/class/net/<link>/statistics/{tx,rx}_bytes of each plane's link twice, 10 s apart under load",
+        minutes: 1.0,
         by: BYTES,
         expected: links::plane_bytes,
     },
@@ -115,6 +118,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::NodeSpread,
         what: "bytes per node",
         how: "bytes of each node's public link under load, or throughput per host of the load",
+        minutes: 1.0,
         by: BYTES,
         expected: loads::node_spread,
     },
@@ -122,6 +126,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::BondMode,
         what: "mode and live members of each bond",
         how: "/proc/net/bonding/<bond>: Bonding Mode, Transmit Hash Policy, MII Status of each member",
+        minutes: 1.0,
         by: &[],
         expected: links::bond_mode,
     },
@@ -129,6 +134,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::LinkSpeed,
         what: "negotiated speed of each port",
         how: "ethtool <port>: Speed (/sys/class/net/<port>/speed)",
+        minutes: 1.0,
         by: &[ReadMeasure::LinkSpeed],
         expected: links::link_speed,
     },
@@ -136,6 +142,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::Mtu,
         what: "MTU of each plane's interface, on nodes and in the engine's pods",
         how: "ip link show, on the node and by nsenter in the engine's network namespace",
+        minutes: 1.0,
         by: &[ReadMeasure::LinkMtu],
         expected: links::mtu,
     },
@@ -144,6 +151,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         what: "TCP timestamps of the engine's connections",
         how: "ss -tin under load: ts among what a connection to the engine has; sysctl net.ipv4.tcp_timestamps in the \
               engine's network namespace",
+        minutes: 1.0,
         by: &[],
         expected: links::timestamps,
     },
@@ -151,6 +159,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::Encapsulation,
         what: "tunnels that carry the engine's traffic",
         how: "ip -d link show; cilium status --verbose: Routing, Encryption",
+        minutes: 1.0,
         by: &[],
         expected: links::encapsulation,
     },
@@ -158,6 +167,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::Layout,
         what: "shards of data and parity of an object",
         how: "mc admin info --json (MinIO, RustFS); ceph osd pool ls detail (Ceph); garage status (Garage)",
+        minutes: 1.0,
         by: &[],
         expected: loads::layout,
     },
@@ -165,6 +175,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::RackUplinks,
         what: "bytes of each rack's uplinks",
         how: "ifHCInOctets and ifHCOutOctets of the uplinks (IF-MIB), 10 s apart under load",
+        minutes: 5.0,
         by: &[],
         expected: loads::rack_uplinks,
     },
@@ -172,6 +183,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::ClientBytes,
         what: "bytes per client",
         how: "/sys/class/net/<port>/statistics/{tx,rx}_bytes on each client, 10 s apart under load",
+        minutes: 2.0,
         by: &[],
         expected: loads::clients,
     },
@@ -179,6 +191,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::DriveUse,
         what: "throughput and queue of each drive",
         how: "iostat -x 10 under load: rMB/s, wMB/s, aqu-sz of each drive",
+        minutes: 1.0,
         by: &[ReadMeasure::DriveRead, ReadMeasure::DriveWritten, ReadMeasure::DriveQueue],
         expected: loads::drives,
     },
@@ -186,6 +199,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::CpuUse,
         what: "processor time per node",
         how: "/proc/stat twice, 10 s apart under load; cpu.stat of the engine's cgroup",
+        minutes: 1.0,
         by: &[ReadMeasure::CoresBusy],
         expected: loads::processors,
     },
@@ -194,6 +208,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         what: "what a node's link carries, each way",
         how: "iperf3 -P 8 from the node to another, then with -R; or the most that its ports' tx_bytes and rx_bytes \
               (/sys/class/net/<port>/statistics) gain in 10 s",
+        minutes: 5.0,
         by: &[],
         expected: links::each_way,
     },
@@ -202,6 +217,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         what: "what is encrypted",
         how: "https in what clients ask, and in the addresses that the engine's nodes are given of each other; mc \
               encrypt info (MinIO, RustFS); ceph-volume lvm list: encrypted (Ceph)",
+        minutes: 2.0,
         by: &[],
         expected: loads::cryptography,
     },
@@ -209,6 +225,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::Inventory,
         what: "the hardware of the nodes (links of cards, memory, processors), and the size of objects",
         how: "lscpu; lspci -vv: LnkSta; dmidecode -t memory; the load's object size",
+        minutes: 3.0,
         by: &[],
         expected: loads::inventory,
     },

@@ -5,7 +5,9 @@ use linerate_record::site::{NodeGroup, Plane, Product, Site};
 
 use super::forecast::{Forecast, HypotheticalSite, OperationQuery, outlier_share_alone, work};
 use super::joint_likelihood::{FigureDensity, left_of_outlier};
-use super::likelihood::{self, REFUTED_SIGMAS_OF_NODES, UnknownCause, is_explained, is_refuted, is_refuted_of_node};
+use super::likelihood::{
+    self, EXPLAINED_LOSS, REFUTED_SIGMAS_OF_NODES, UnknownCause, is_explained, is_refuted, is_refuted_of_node,
+};
 use super::node_figures::{self, OperationFigures, OutlierShare};
 use super::total_forecast::{TotalForecast, beyond_outlier};
 use super::unknown_cause::ln_anything;
@@ -62,6 +64,9 @@ pub(super) struct Score {
     pub(super) nearest: [Option<f64>; 2],
     /// For reads and for writes, the most that it allows of the total.
     pub(super) most: [Option<f64>; 2],
+    /// For reads and for writes, by how many standard errors the total is above what is allowed, or below what is
+    /// predicted less the usual loss.
+    pub(super) misses_sigmas: [Option<f64>; 2],
 }
 
 /// Takes observations apart. Where every node's figure of one load is there and the total is not, their
@@ -154,8 +159,15 @@ impl ObservedFigures {
 }
 
 pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> Score {
-    let mut marks =
-        Score { ln_likelihood: 0.0, refuted: false, accounts: false, lacks: 0.0, nearest: [None; 2], most: [None; 2] };
+    let mut marks = Score {
+        ln_likelihood: 0.0,
+        refuted: false,
+        accounts: false,
+        lacks: 0.0,
+        nearest: [None; 2],
+        most: [None; 2],
+        misses_sigmas: [None; 2],
+    };
     // Which nodes they are was not known beforehand.
     let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
     let is_rack = world.outlier.as_ref().is_some_and(|outlier| outlier.rack.is_some() && !outlier.nodes.is_empty());
@@ -180,6 +192,11 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let said = TotalForecast::new(evidence, world, ceiling, reads, own);
         let place = usize::from(!reads);
         (marks.nearest[place], marks.most[place]) = (Some(said.nearest(observed)), Some(said.most));
+        marks.misses_sigmas[place] = Some(if observed > said.most {
+            (observed / said.most - 1.0) / own
+        } else {
+            ((1.0 - EXPLAINED_LOSS - observed / said.nearest(observed)) / said.sigma).max(0.0)
+        });
         // A curve may be wrong; a ceiling is none that is exceeded.
         marks.refuted |= is_refuted(observed / said.most, own);
         let (share, unknown) = (observed / said.nearest(observed), evidence.unknown(reads));

@@ -3,6 +3,8 @@
 
 use linerate_record::explanation::{ExplanationVerdict, FamilyStanding, Hypothesis, Kind};
 
+use super::cause_families::are_of_first;
+
 /// Where a cause that was not enumerated has more than this, it outweighs all that was.
 const OUTWEIGHED: f64 = 0.5;
 
@@ -10,20 +12,20 @@ const OUTWEIGHED: f64 = 0.5;
 /// differ by more (`docs/method/explain.md`).
 const ABREAST: f64 = 0.5;
 
-/// Of survivors, the weightiest first, the kinds that they are of, the families that totals leave, and the weight of
-/// what was not enumerated.
+/// Of survivors, the weightiest first, the kinds that they are of, the families of causes against totals, where there are
+/// only such, and the weight of what was not enumerated.
 pub(super) fn verdict(
     survivors: &[Hypothesis],
     kinds: &[Kind],
-    families: &[FamilyStanding],
+    families: Option<&[FamilyStanding]>,
     none_of_these: f64,
 ) -> ExplanationVerdict {
     let outweighed = none_of_these > OUTWEIGHED;
     let is_whole = |place: &usize| survivors[*place].residuals.iter().all(|of| of.explained);
-    // No advice where something unknown is likelier than all that no figure tells from the first, or where totals leave
-    // several families: that nothing is wrong is no cause to do anything about.
+    // No advice where something unknown is likelier than all that no figure tells from the first, or where totals do not
+    // leave its family alone: that nothing is wrong is no cause to do anything about.
     let is_described = survivors.first().is_some_and(|first| first.deviations.is_empty());
-    let is_named = is_described || families.iter().filter(|one| one.remains).count() <= 1;
+    let is_named = is_described || families.is_none_or(|families| are_of_first(families, survivors));
     let is_advised = is_named && kinds.first().is_some_and(|kind| kind.weight >= none_of_these);
     ExplanationVerdict {
         outweighed,
@@ -43,7 +45,7 @@ fn abreast(survivors: &[Hypothesis], kinds: &[Kind]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::explanation::{Quantity, Remedy, Residual};
+    use linerate_record::explanation::{CauseFamily, Quantity, Remedy, Residual};
 
     use super::*;
     use crate::explain::indistinguishable::kinds;
@@ -104,7 +106,42 @@ mod tests {
                 .enumerate()
                 .map(|(place, row)| test_hypothesis(&place.to_string(), row.0, row.1))
                 .collect();
-            assert_eq!(verdict(&survivors, &kinds(&survivors), &[], none), expected, "{weights:?} {none}");
+            assert_eq!(verdict(&survivors, &kinds(&survivors), None, none), expected, "{weights:?} {none}");
         }
+    }
+    #[test]
+    fn a_remedy_against_totals_needs_that_they_leave_the_family_of_the_first_alone() {
+        let standing = |family, remains| FamilyStanding {
+            family,
+            remains,
+            weight: 0.5,
+            misses_sigmas: if remains { 0.0 } else { 9.0 },
+            misses: Quantity::Get,
+        };
+        let deviation = |id: &str| linerate_record::explanation::Deviation {
+            id: id.to_owned(),
+            value: String::new(),
+            claim: String::new(),
+            cost: 3.0,
+            shown_by: String::new(),
+            contradicts: Vec::new(),
+        };
+        let mut first = test_hypothesis("cpu", 0.9, true);
+        first.deviations = vec![deviation("cpu")];
+        let advised = |first: &Hypothesis, families: &[FamilyStanding]| {
+            let survivors = [first.clone()];
+            verdict(&survivors, &kinds(&survivors), Some(families), 0.1).advised
+        };
+        use CauseFamily::{AsDescribed, Drives, Processors};
+        assert_eq!(advised(&first, &[standing(Processors, true), standing(Drives, false)]), Some(0));
+        assert_eq!(advised(&first, &[standing(Processors, true), standing(Drives, true)]), None);
+        assert_eq!(advised(&first, &[standing(Drives, true), standing(Processors, false)]), None);
+        assert_eq!(advised(&first, &[standing(Processors, false)]), None);
+        assert_eq!(advised(&first, &[]), None);
+        // Two causes of different families are of none; that nothing is wrong needs no family.
+        first.deviations.push(deviation("drives"));
+        assert_eq!(advised(&first, &[standing(Processors, true)]), None);
+        first.deviations.clear();
+        assert_eq!(advised(&first, &[standing(AsDescribed, true), standing(Drives, true)]), Some(0));
     }
 }

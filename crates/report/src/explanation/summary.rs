@@ -1,7 +1,7 @@
 //! At most ten lines that answer: what share of its ceiling was measured and what refutes the description, which causes
 //! fit, what tells them apart, what helps. Everything else is behind `--why`.
 
-use linerate_record::explanation::{CauseFamily, Explanation, FigureAgainstCeiling, Kind, Quantity};
+use linerate_record::explanation::{Explanation, FigureAgainstCeiling, Kind, Quantity};
 use linerate_record::units::{bytes_per_s_iec, share_in_words};
 
 use crate::colour::Colour;
@@ -141,8 +141,9 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
     let lead = format!("  –  {:>5}", phrases::percent(explanation.none_of_these));
     let none = ["none of these: an unknown cause", hypotheses::alongside_none(explanation)].map(str::to_owned);
     parts.push(Part::new(Rank::Rival, Colour::Dim, lead, none.into()));
-    let reading = explanation.separator.iter().map(|separator| separator.reading.clone());
-    parts.push(Part::new(Rank::Next, Colour::Green, " read next", reading.collect()));
+    let next = explanation.separator.iter();
+    let next = next.flat_map(|separator| [separator.reading.clone(), hypotheses::reading_tells(separator)]);
+    parts.push(Part::new(Rank::Next, Colour::Green, " read next", next.collect()));
     let number = explanation.verdict.advised.map_or(1, |place| place + 1);
     parts.push(Part::new(Rank::Remedy, Colour::Dim, format!(" try for {number}"), remedy(explanation)));
     parts.push(Part::new(Rank::Answer, Colour::Dim, " --why", rest(explanation)));
@@ -185,11 +186,9 @@ fn observed(explanation: &Explanation) -> Vec<String> {
     reported
 }
 
-/// Families of causes that totals leave, where that is neither one alone nor that nothing is wrong, and those that they
-/// rule out, by standard errors.
+/// Families of causes that totals leave, where that is not one alone, and those that they rule out, by standard errors.
 fn families(explanation: &Explanation) -> Vec<String> {
-    let remaining = || explanation.families.iter().filter(|one| one.remains);
-    if remaining().count() < 2 || remaining().any(|one| one.family == CauseFamily::AsDescribed) {
+    if explanation.families.iter().filter(|one| one.remains).count() < 2 {
         return Vec::new();
     }
     let (remaining, out) = (hypotheses::remaining(explanation), hypotheses::ruled_out(explanation));

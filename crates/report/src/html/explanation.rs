@@ -164,9 +164,10 @@ fn separator(separator: Option<&DistinguishingReading>, survivors: &[Hypothesis]
     let expectations = site_and_plan::expectations(separator, survivors, |_| true);
     let rows = expectations.iter().map(|(names, reported)| HtmlRow::default().name(names).sentence(reported).whole());
     format!(
-        "<article class=\"card\"><p class=\"claim\">{}</p>\n{}</article>\n<p></p>\n{}",
+        "<article class=\"card\"><p class=\"claim\">{}</p>\n{}{}</article>\n<p></p>\n{}",
         escaped(&separator.reading),
         named("How", &separator.how),
+        named("Tells", &hypotheses::reading_tells(separator)),
         table("What each hypothesis expects", &["Hypothesis", "<Expects"], &rows.collect::<String>())
     )
 }

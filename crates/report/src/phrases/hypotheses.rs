@@ -1,7 +1,8 @@
 //! How hypotheses read, and what they say of each figure.
 
 use linerate_record::explanation::{
-    CauseFamily, Explanation, FamilyStanding, Hypothesis, Kind, Quantity, Remedy, RemedyGain, Residual,
+    CauseFamily, DistinguishingReading, Explanation, FamilyStanding, Hypothesis, Kind, Quantity, Remedy, RemedyGain,
+    Residual,
 };
 use linerate_record::units::{bytes_per_s_iec, share_in_words};
 
@@ -193,11 +194,12 @@ pub(crate) fn families(explanation: &Explanation) -> Option<String> {
     match remaining.as_slice() {
         [] => None,
         [one] => Some(format!("of {} families of causes, only one remains: {}", all.len(), family(*one))),
-        several if several.contains(&CauseFamily::AsDescribed) => Some(format!(
-            "the totals are those of the site as described; {} of {} families of causes are not ruled out",
-            several.len() - 1,
-            all.len() - 1
-        )),
+        several if several.contains(&CauseFamily::AsDescribed) => {
+            let (others, all) = (several.len() - 1, all.len() - 1);
+            Some(format!(
+                "totals do not rule out that the site is as described, nor {others} of {all} families of causes"
+            ))
+        }
         several => Some(format!("totals name no cause: {} of {} families remain", several.len(), all.len())),
     }
 }
@@ -224,6 +226,12 @@ pub(crate) fn ruled_out(explanation: &Explanation) -> Vec<String> {
     let reported =
         |one: &FamilyStanding| format!("{} ({} {:.0})", family(one.family), quantity(&one.misses), one.misses_sigmas);
     others.map(reported).collect()
+}
+
+/// What the next reading is expected to tell, and in which time: `0.84 bits in about 2 minutes`.
+pub(crate) fn reading_tells(reading: &DistinguishingReading) -> String {
+    let unit = if reading.minutes == 1.0 { "minute" } else { "minutes" };
+    format!("{:.2} bits in about {} {unit}", reading.bits, reading.minutes)
 }
 
 /// What is said beside the weight of an unknown cause: how weights read; without a hypothesis, what else it may be.
@@ -450,18 +458,37 @@ mod tests {
         let mut whole = explained_by(1, vec![0], false);
         assert!(outcome(&whole).ends_with("it explains every figure"));
         let put = LeftOutFigure {
-            figure: "put of 4MiB".to_owned(),
-            bytes_per_s: 12.0 * 1_048_576.0,
+            figure: "PUT 4 MiB".to_owned(),
+            bytes_per_s: Some(12.0 * 1_048_576.0),
             half_width_share: Some(0.8),
             why: "it is known to no better than ± 80 %".to_owned(),
         };
         assert_eq!(
             crate::phrases::site_and_plan::left_out(&put),
-            "PUT of 4MiB, 12.0 MiB/s ± 80 %: it is known to no better than ± 80 %"
+            "PUT 4 MiB, 12.0 MiB/s ± 80 %: it is known to no better than ± 80 %"
         );
         whole.left_out = vec![put];
         assert!(outcome(&whole).ends_with("it explains every figure that is used"));
         assert!(outcome_in_brief(&whole)[0].contains("explains every figure that is used"));
+        let standing = |family, weight, misses_sigmas| FamilyStanding {
+            family,
+            remains: misses_sigmas <= 3.0,
+            weight,
+            misses_sigmas,
+            misses: Quantity::Put,
+        };
+        use CauseFamily::{AsDescribed, Clients, Drives, Layout};
+        whole.families = vec![standing(Drives, 0.6, 0.0), standing(Layout, 0.001, 2.9), standing(Clients, 0.0, 11.6)];
+        assert_eq!(families(&whole).unwrap(), "totals name no cause: 2 of 3 families remain");
+        assert_eq!(remaining(&whole), ["drives 60 %", "less than 1 % each: layout"]);
+        assert_eq!(ruled_out(&whole), ["clients (PUT 12)"]);
+        whole.families[1] = standing(AsDescribed, 0.3, 1.0);
+        let described = "totals do not rule out that the site is as described, nor 1 of 2 families of causes";
+        assert_eq!(families(&whole).unwrap(), described);
+        whole.families.remove(1);
+        assert_eq!(families(&whole).unwrap(), "of 2 families of causes, only one remains: drives");
+        whole.families.remove(0);
+        assert_eq!(families(&whole), None);
         for survivors in [1, 2] {
             let explanation = explained_by(survivors, (0..survivors).collect(), true);
             for reported in [outcome(&explanation), outcome_in_brief(&explanation).join("; ")] {

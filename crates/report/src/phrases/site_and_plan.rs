@@ -455,12 +455,11 @@ pub(crate) fn observed(figure: &Observed) -> String {
     format!("{} {}{own}{flight}", quantity(&figure.what), rate(figure.bytes_per_s))
 }
 
-/// A figure of a run that is not used, and why: `PUT of 4MiB, 12.3 MiB/s ± 80 %: it is known to no better than …`.
+/// A figure of a run that is not used, and why: `PUT 4 MiB, 12.3 MiB/s ± 80 %: it is known to no better than …`.
 pub(crate) fn left_out(figure: &LeftOutFigure) -> String {
-    let (operation, size) = figure.figure.split_once(' ').unwrap_or((&figure.figure, ""));
     let width = figure.half_width_share.map_or_else(String::new, |share| format!(" ± {}", percent(share)));
-    let LeftOutFigure { bytes_per_s, why, .. } = figure;
-    format!("{} {size}, {}{width}: {why}", operation.to_uppercase(), bytes_per_s_iec(*bytes_per_s))
+    let rate = figure.bytes_per_s.map_or_else(String::new, |rate| format!(", {}{width}", bytes_per_s_iec(rate)));
+    format!("{}{rate}: {}", figure.figure, figure.why)
 }
 
 /// Whether a figure is of the whole site.

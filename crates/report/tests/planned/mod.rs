@@ -387,6 +387,8 @@ pub(crate) fn explanation() -> Explanation {
         unexplained: vec![put],
         separator: Some(DistinguishingReading {
             reading: "bytes per bond member, per node".to_owned(),
+            bits: 0.84,
+            minutes: 2.0,
             how: "/sys/class/net/*/statistics/tx_bytes of the members of bond0, before and after".to_owned(),
             expects: expects.into(),
         }),

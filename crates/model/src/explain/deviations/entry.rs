@@ -70,13 +70,15 @@ fn is_through_one(entry: Entry) -> bool {
     matches!(entry, Entry::L2Announcement { .. })
 }
 
-/// A way in that nobody stated is no likelier to be another one for that: how clients reach nodes is seldom written down
-/// where it is as usual.
+/// A way in that nobody stated costs as much as one that is stated: few describe how clients reach nodes where it is as
+/// usual.
 pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant> {
     let on_nodes = site.has_clients_on_nodes();
     let ways = if on_nodes { WAYS_ON_NODES.as_slice() } else { WAYS.as_slice() };
-    // Several nodes that each answered clients by themselves are not reached through one.
-    let is_refuted = |entry: Entry| is_through_one(entry) && is_spread(observations);
+    // Hosts of a load that each answered it are not reached through one; what readings say of nodes may have been.
+    let of_load = observations.figures.iter().filter(|figure| figure.in_flight.is_some()).cloned().collect();
+    let is_of_hosts = is_spread(&Observations { figures: of_load, ..observations.clone() });
+    let is_refuted = |entry: Entry| is_through_one(entry) && is_of_hosts;
     ways.iter()
         .filter(|(entry, ..)| *entry != site.entry && !is_refuted(*entry))
         .map(|&(entry, value, claim, cost)| {
@@ -112,5 +114,37 @@ fn word(entry: Entry) -> &'static str {
         Entry::NodePort { .. } => "node-port",
         Entry::ClusterMesh => "cluster-mesh",
         Entry::Local => "local",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::explanation::{Observed, Quantity};
+
+    use super::*;
+
+    #[test]
+    fn hosts_that_each_answered_a_load_rule_out_one_node_and_an_unstated_entry_is_no_cheaper() {
+        let example = include_str!("../../../../../examples/namespaces-4.yaml");
+        let site = linerate_site::read(example, "namespaces-4.yaml").unwrap();
+        assert!(site.is_assumed("entry.path"));
+        let observed = |in_flight: Option<u64>| {
+            let figure = |n: u32| Observed {
+                what: Quantity::NodeGet { node: format!("node{n}") },
+                bytes_per_s: 1e6,
+                error_share: None,
+                in_flight,
+            };
+            Observations { figures: (1..=4).map(figure).collect(), error_share: 0.02, nodes_alone: false }
+        };
+        let found = |observations: &Observations| -> Vec<(String, f64)> {
+            variants(&site, observations).into_iter().map(|one| (one.value.clone(), one.cost)).collect()
+        };
+        let of_readings = found(&observed(None));
+        let is_one = |(value, _): &&(String, f64)| value.starts_with("one node");
+        assert_eq!(of_readings.iter().filter(is_one).count(), 2, "{of_readings:?}");
+        assert!(of_readings.contains(&("forwarded".to_owned(), 3.5)), "{of_readings:?}");
+        let of_hosts = found(&observed(Some(16)));
+        assert_eq!(of_hosts.iter().filter(is_one).count(), 0, "{of_hosts:?}");
     }
 }
