@@ -42,8 +42,8 @@ fn family_of_all(deviations: &[Deviation]) -> Option<CauseFamily> {
     others.iter().all(|other| cause_family(&other.id) == of_first).then_some(of_first)
 }
 
-/// A hypothesis without a deviation or with one, and by how many standard errors it misses each total: that of reads and
-/// that of writes.
+/// A hypothesis without a deviation or with one, and by how many standard errors it misses the total of reads and that
+/// of writes.
 #[derive(Clone, Debug)]
 pub(super) struct Misses {
     family: CauseFamily,

@@ -34,8 +34,8 @@ pub(super) struct Leader<'a> {
 }
 
 /// The reading that tells most for its time, while either operation runs, or the measurement of the one that nobody
-/// observed; nothing where no reading tells the leading ones apart, or one hypothesis leads clearly, unless totals leave several families of causes
-/// (`is_open`). What was read already is none of them.
+/// observed; nothing where no reading tells the leading ones apart, or one hypothesis leads clearly, unless totals
+/// leave several families of causes (`is_open`). What was read already is none of them.
 pub(super) fn separator(
     stated: &Site,
     leaders: &[Leader],
@@ -101,9 +101,9 @@ fn best(weights: &[f64], offers: &[OfferedReading]) -> Option<(usize, f64)> {
     best.map(|(_, place, bits)| (place, bits))
 }
 
-/// What a reading is expected to tell about which hypothesis is true, in bits: H(w) − Σ P(o)·H(w|o), which is the entropy
-/// of what is seen. Outcomes that look alike count as one, as far as they do: the entropy of Leinster and Cobbold
-/// (Ecology 93, 2012), of order 1.
+/// What a reading is expected to tell about which hypothesis is true, in bits: H(w) − Σ P(o)·H(w|o). That is the
+/// entropy of what is seen. Outcomes that look alike count as one, as far as they do: the entropy of Leinster and
+/// Cobbold (Ecology 93, 2012), of order 1.
 fn information_bits(weights: &[f64], expected: &[Option<ExpectedReading>]) -> f64 {
     let sum: f64 = weights.iter().sum();
     let of_one = |i: usize| {

@@ -12,8 +12,8 @@ const OUTWEIGHED: f64 = 0.5;
 /// differ by more (`docs/method/explain.md`).
 const ABREAST: f64 = 0.5;
 
-/// Of survivors, the weightiest first, the kinds that they are of, the families of causes against totals, where there are
-/// only such, and the weight of what was not enumerated.
+/// Of survivors, the weightiest first, the kinds that they are of, the families of causes if there are only totals, and
+/// the weight of what was not enumerated.
 pub(super) fn verdict(
     survivors: &[Hypothesis],
     kinds: &[Kind],
@@ -22,8 +22,8 @@ pub(super) fn verdict(
 ) -> ExplanationVerdict {
     let outweighed = none_of_these > OUTWEIGHED;
     let is_whole = |place: &usize| survivors[*place].residuals.iter().all(|of| of.explained);
-    // No advice where something unknown is likelier than all that no figure tells from the first, or where totals do not
-    // leave its family alone: that nothing is wrong is no cause to do anything about.
+    // No advice where something unknown is likelier than all that no figure tells from the first, or where totals leave
+    // other families than its own: that nothing is wrong is no cause to do anything about.
     let is_described = survivors.first().is_some_and(|first| first.deviations.is_empty());
     let is_named = is_described || families.is_none_or(|families| are_of_first(families, survivors));
     let is_advised = is_named && kinds.first().is_some_and(|kind| kind.weight >= none_of_these);
