@@ -108,14 +108,13 @@ pub fn of_run(view: &View, site: &Site, selection: EvidenceSelection) -> Result<
             continue;
         }
         let half_width_share = best.half_width_share();
-        let disturbed = || Caveat::Disturbed { workload: workload.clone(), size: size.clone() };
-        let wide = |half_width_share: &f64| Caveat::WideInterval {
-            workload: workload.clone(),
-            size: size.clone(),
-            half_width_share: *half_width_share,
-        };
-        evidence.caveats.extend(is_disturbed.then(disturbed));
-        evidence.caveats.extend(half_width_share.as_ref().filter(|half| **half > WIDE).map(wide));
+        if is_disturbed {
+            evidence.caveats.push(Caveat::Disturbed { workload: workload.clone(), size: size.clone() });
+        }
+        if let Some(half_width_share) = half_width_share.filter(|half| *half > WIDE) {
+            let (workload, size) = (workload.clone(), size.clone());
+            evidence.caveats.push(Caveat::WideInterval { workload, size, half_width_share });
+        }
         let error_share = match half_width_share.map(|half| half / NORMAL_95) {
             None if !error.is_stated => {
                 evidence.caveats.push(Caveat::NoInterval { workload, size, error_share: UNKNOWN_ERROR });

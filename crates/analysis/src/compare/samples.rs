@@ -70,9 +70,8 @@ pub(super) fn figures(
     let all_rows: Vec<Vec<Cow<'_, IntervalRow>>> = all.iter().map(|i| latency_rows(i, is_open)).collect();
     let merged = merged(all_rows.iter().flatten().map(|row| &**row))?;
     let errors = all_rows.iter().flatten().flat_map(|row| row.errors.values()).sum();
-    let is_whole = all.iter().map(|i| is_whole(i));
-    let whole_rows = all_rows.iter().zip(is_whole).filter_map(|(rows, is_whole)| is_whole.then_some(rows));
-    let rows: Vec<Vec<&IntervalRow>> = whole_rows.map(|rows| rows.iter().map(|row| &**row).collect()).collect();
+    let whole_rows = all.iter().zip(&all_rows).filter(|(interval, _)| is_whole(interval));
+    let rows: Vec<Vec<&IntervalRow>> = whole_rows.map(|(_, rows)| rows.iter().map(|row| &**row).collect()).collect();
     let in_flight = InFlightAtEnd::of_points(records, points, &all);
     let times = match is_open {
         true => in_flight.open_times_intended()?,
