@@ -1,6 +1,7 @@
 //! Readings by node, and what comes of them over the instants that are judged.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use linerate_record::readings::{ReadMeasure, Readings};
 
@@ -9,12 +10,16 @@ use super::machines::ReadMachine;
 /// Values over all instants.
 pub(super) type Values = [Option<f64>];
 
+/// Series of parts, by measure and node.
+type SeriesByNode<'r> = BTreeMap<(ReadMeasure, usize), Vec<(&'r str, &'r Values)>>;
+
 /// Readings by measure and node.
 #[derive(Clone)]
 pub(super) struct Grid<'r> {
     pub(super) readings: &'r Readings,
     pub(super) nodes: &'r [ReadMachine],
-    by_node: BTreeMap<(ReadMeasure, usize), Vec<(&'r str, &'r Values)>>,
+    /// Shared with halves of the window.
+    by_node: Rc<SeriesByNode<'r>>,
     /// Whether an instant is judged.
     pub(super) is_busy: Vec<bool>,
 }
@@ -39,13 +44,13 @@ impl<'r> Grid<'r> {
         for (place, node) in nodes.iter().enumerate() {
             of_key.extend(node.keys.iter().map(|key| (key.as_str(), place)));
         }
-        let mut by_node: BTreeMap<(ReadMeasure, usize), Vec<(&str, &Values)>> = BTreeMap::new();
+        let mut by_node = SeriesByNode::new();
         for series in &readings.series {
             if let Some(place) = of_key.get(series.machine.as_str()) {
                 by_node.entry((series.of, *place)).or_default().push((&series.part, &series.values));
             }
         }
-        Grid { readings, nodes, by_node, is_busy: vec![true; readings.steps as usize] }
+        Grid { readings, nodes, by_node: Rc::new(by_node), is_busy: vec![true; readings.steps as usize] }
     }
 
     /// Readings of other machines, over the same instants.

@@ -1,6 +1,7 @@
-//! What was served, at which instants the load was near its most, and where throughput stopped following demand.
+//! What was served, at which instants the load was near its most, and where throughput stopped following demand; and
+//! what a node serves next to others.
 
-use linerate_record::diagnosis::{LoadKnee, ReadLoad};
+use linerate_record::diagnosis::{LoadKnee, OutlierKind, OutlierReading, ReadLoad};
 use linerate_record::readings::ReadMeasure;
 use linerate_record::units::bytes_per_s_iec;
 
@@ -163,6 +164,55 @@ fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<LoadKnee> {
         }
     }
     best.map(|(_, turn)| turn)
+}
+
+/// Links that carry less than so much of those of the middle node carry no requests.
+const CARRIED: f64 = 0.05;
+
+/// What a link carries more than others is for clients, if these get so much more, as shares of what others have.
+const FOR_CLIENTS: f64 = 0.4;
+
+/// Whether the links of a node carry something next to those of others: what passed none of them reached no client.
+pub(super) fn is_carried(grid: &Grid<'_>, outlier: &OutlierReading) -> bool {
+    let carried = |place: usize| {
+        let of_link = |of: ReadMeasure| grid.parts(of, place).iter().filter_map(|(_, values)| grid.mean(values));
+        of_link(ReadMeasure::LinkSent).chain(of_link(ReadMeasure::LinkReceived)).reduce(|a, b| a + b)
+    };
+    let Some(place) = grid.place(&outlier.node) else { return true };
+    let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(carried).collect();
+    let middle = quantile(&mut others, 0.5);
+    carried(place).zip(middle).is_none_or(|(own, middle)| own >= CARRIED * middle)
+}
+
+/// Whether what clients get of a node, or send to it, explains what its link has more than others.
+pub(super) fn is_by_clients(grid: &Grid<'_>, outlier: &OutlierReading) -> bool {
+    let client_measure = match outlier.of {
+        OutlierKind::Value(ReadMeasure::LinkSent) => ReadMeasure::ClientSent,
+        OutlierKind::Value(ReadMeasure::LinkReceived) => ReadMeasure::ClientReceived,
+        _ => return false,
+    };
+    let Some(place) = grid.place(&outlier.node).filter(|_| outlier.others > 0.0) else { return false };
+    let served = |place: usize| grid.whole(client_measure, place).and_then(|values| grid.clipped(values));
+    let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(served).collect();
+    let middle = quantile(&mut others, 0.5).filter(|middle| *middle > 0.0);
+    let Some((own, middle)) = served(place).zip(middle) else { return false };
+    // As shares: a link carries what its node asks of others as well.
+    own / middle - 1.0 >= FOR_CLIENTS * (outlier.value / outlier.others - 1.0)
+}
+
+/// How many times more requests a node has under way for each byte that it serves than the middle node; none where that
+/// was not read.
+pub(super) fn under_way(grid: &Grid<'_>, node: &str) -> Option<f64> {
+    let each = |place: usize| {
+        let served = [ReadMeasure::ClientSent, ReadMeasure::ClientReceived]
+            .map(|of| grid.whole(of, place).and_then(|values| grid.clipped(values)));
+        let bytes = served[0].unwrap_or(0.0) + served[1].unwrap_or(0.0);
+        let in_flight = grid.gauge_mean(place, grid.whole(ReadMeasure::InFlight, place)?)?;
+        (bytes > 0.0).then(|| in_flight / bytes)
+    };
+    let own = each(grid.place(node)?)?;
+    let mut all: Vec<f64> = (0..grid.nodes.len()).filter_map(each).collect();
+    quantile(&mut all, 0.5).filter(|middle| *middle > 0.0).map(|middle| own / middle)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use linerate_record::site::Site;
 use super::joint_limits::{SteadyWay, ways};
 use super::readings_grid::{Grid, quantile};
 use super::resources::{FULL, NodeUse};
+use super::served_load::{is_by_clients, is_carried, under_way};
 use super::{flapping, losses, lost_members, quotas, retransmissions, sentences};
 
 /// How an odd reading tells of a cause.
@@ -98,12 +99,6 @@ const LINKS_MATTER: f64 = 0.5;
 
 /// The same of what is served, beside what is served the other way.
 const SERVED_MATTERS: f64 = 0.1;
-
-/// Links that carry less than so much of those of the middle node carry no requests.
-const CARRIED: f64 = 0.05;
-
-/// What a link carries more than others is for clients, if these get so much more, as shares of what others have.
-const FOR_CLIENTS: f64 = 0.4;
 
 /// The same of a port that is slower than others': of what it has, not of what it should have.
 const SPEED_MATTERS: f64 = 0.3;
@@ -492,49 +487,6 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, outlier: &Outlie
         }
         OutlierKind::Value(_) => true,
     }
-}
-
-/// Whether the links of a node carry something next to those of others: what passed none of them reached no client.
-fn is_carried(grid: &Grid<'_>, outlier: &OutlierReading) -> bool {
-    let carried = |place: usize| {
-        let of_link = |of: ReadMeasure| grid.parts(of, place).iter().filter_map(|(_, values)| grid.mean(values));
-        of_link(ReadMeasure::LinkSent).chain(of_link(ReadMeasure::LinkReceived)).reduce(|a, b| a + b)
-    };
-    let Some(place) = grid.place(&outlier.node) else { return true };
-    let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(carried).collect();
-    let middle = quantile(&mut others, 0.5);
-    carried(place).zip(middle).is_none_or(|(own, middle)| own >= CARRIED * middle)
-}
-
-/// Whether what clients get of a node, or send to it, explains what its link has more than others.
-fn is_by_clients(grid: &Grid<'_>, outlier: &OutlierReading) -> bool {
-    let client_measure = match outlier.of {
-        OutlierKind::Value(ReadMeasure::LinkSent) => ReadMeasure::ClientSent,
-        OutlierKind::Value(ReadMeasure::LinkReceived) => ReadMeasure::ClientReceived,
-        _ => return false,
-    };
-    let Some(place) = grid.place(&outlier.node).filter(|_| outlier.others > 0.0) else { return false };
-    let served = |place: usize| grid.whole(client_measure, place).and_then(|values| grid.clipped(values));
-    let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(served).collect();
-    let middle = quantile(&mut others, 0.5).filter(|middle| *middle > 0.0);
-    let Some((own, middle)) = served(place).zip(middle) else { return false };
-    // As shares: a link carries what its node asks of others as well.
-    own / middle - 1.0 >= FOR_CLIENTS * (outlier.value / outlier.others - 1.0)
-}
-
-/// How many times more requests a node has under way for each byte that it serves than the middle node; none where that
-/// was not read.
-fn under_way(grid: &Grid<'_>, node: &str) -> Option<f64> {
-    let each = |place: usize| {
-        let served = [ReadMeasure::ClientSent, ReadMeasure::ClientReceived]
-            .map(|of| grid.whole(of, place).and_then(|values| grid.clipped(values)));
-        let bytes = served[0].unwrap_or(0.0) + served[1].unwrap_or(0.0);
-        let in_flight = grid.gauge_mean(place, grid.whole(ReadMeasure::InFlight, place)?)?;
-        (bytes > 0.0).then(|| in_flight / bytes)
-    };
-    let own = each(grid.place(node)?)?;
-    let mut all: Vec<f64> = (0..grid.nodes.len()).filter_map(each).collect();
-    quantile(&mut all, 0.5).filter(|middle| *middle > 0.0).map(|middle| own / middle)
 }
 
 /// What healing a slow link gives: until it is as full as it was, or the fullest other link is.
