@@ -93,8 +93,7 @@ pub(crate) fn explain_alongside(
     let missed: Vec<Residual> = search.nearest.iter().flat_map(of_candidate).collect();
     let (as_described, forecast) = &search.described;
     let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
-    let of_totals = |misses| cause_families::standings(misses, search.is_held, &survivors);
-    let families = search.misses.as_deref().map(of_totals);
+    let families = search.misses.as_deref().map(|misses| cause_families::standings(misses, &survivors));
     let is_open = families.as_deref().is_some_and(cause_families::are_open);
     let separator = separator(site, &leaders, unobserved, read, is_open);
     let kinds = indistinguishable::kinds(&survivors);

@@ -287,7 +287,7 @@ pub struct OutlierReading {
     pub sigmas: f64,
     /// The chance of that over all comparisons, if all were alike.
     pub chance: f64,
-    /// Whether it differs in both halves of the judged instants; not if there is only one.
+    /// Whether it differs in both halves of the judged instants; not if these are too few to have two.
     #[serde(default = "lasting")]
     pub is_lasting: bool,
     /// All of that in one sentence.

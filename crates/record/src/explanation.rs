@@ -192,7 +192,7 @@ pub enum CauseFamily {
     Entry,
     /// How objects are cut, and where their parts are.
     Layout,
-    /// Another value that the site does not state, or two causes of different families.
+    /// Another value that the site does not state.
     Other,
 }
 
@@ -201,7 +201,7 @@ pub enum CauseFamily {
 pub struct FamilyStanding {
     pub family: CauseFamily,
     /// Whether its best hypothesis of one deviation misses no total by more than three standard errors. A total that no
-    /// family comes near does not count.
+    /// survivor with a hundredth of the weight comes near does not count.
     pub remains: bool,
     /// The weight of its survivors, as a share of 1.
     pub weight: f64,
@@ -220,8 +220,8 @@ pub struct ExplanationVerdict {
     pub not_separated: Vec<usize>,
     /// Those that explain every figure.
     pub whole: Vec<usize>,
-    /// The one whose remedy is worth a try; absent where an unknown cause is likelier, or totals leave several families
-    /// of causes.
+    /// The one whose remedy is worth a try; absent where an unknown cause is likelier, or totals do not leave its
+    /// family of causes alone.
     pub advised: Option<usize>,
 }
 

@@ -43,7 +43,7 @@ fn family_of_all(deviations: &[Deviation]) -> Option<CauseFamily> {
 }
 
 /// A hypothesis without a deviation or with one, and by how many standard errors it misses the total of reads and that
-/// of writes.
+/// of writes, of those that count.
 #[derive(Clone, Debug)]
 pub(super) struct Misses {
     family: CauseFamily,
@@ -51,47 +51,51 @@ pub(super) struct Misses {
 }
 
 /// By how much each of these hypotheses misses totals, by the id of its deviation; none where figures of nodes are
-/// there, which tell more than totals do.
+/// there, which tell more than totals do. A total counts that a survivor comes near, of two causes too; survivors are
+/// given with their weights.
 pub(super) fn misses<'a>(
     evidence: &ObservedFigures,
     described: &Score,
     singles: impl Iterator<Item = (&'a str, &'a Score)>,
+    survivors: impl Iterator<Item = (f64, &'a Score)>,
 ) -> Option<Vec<Misses>> {
     if evidence.totals.is_empty() || !evidence.get.nodes.is_empty() || !evidence.put.nodes.is_empty() {
         return None;
     }
-    let of_described = Misses { family: CauseFamily::AsDescribed, sigmas: described.misses_sigmas };
-    let of_single = |(id, score): (&str, &Score)| Misses { family: cause_family(id), sigmas: score.misses_sigmas };
-    Some(std::iter::once(of_described).chain(singles.map(of_single)).collect())
+    let heavy: Vec<&Score> = survivors.filter(|(weight, _)| *weight >= WEIGHT_LEAST).map(|(_, score)| score).collect();
+    let comes_near = |score: &Score, operation: usize| score.misses_sigmas[operation].is_some_and(is_near);
+    let counts = [0, 1].map(|operation| heavy.iter().any(|score| comes_near(score, operation)));
+    let of_score = |family: CauseFamily, score: &Score| Misses {
+        family,
+        sigmas: [0, 1].map(|operation| score.misses_sigmas[operation].filter(|_| counts[operation])),
+    };
+    let of_described = of_score(CauseFamily::AsDescribed, described);
+    let of_singles = singles.map(|(id, score)| of_score(cause_family(id), score));
+    Some(std::iter::once(of_described).chain(of_singles).collect())
 }
 
-/// Which total counts: one that a survivor comes near, of two causes too.
-pub(super) fn held<'a>(survivors: impl Iterator<Item = (f64, &'a Score)>) -> [bool; 2] {
-    let heavy: Vec<&Score> = survivors.filter(|(weight, _)| *weight >= WEIGHT_LEAST).map(|(_, score)| score).collect();
-    let comes_near =
-        |score: &Score, operation: usize| score.misses_sigmas[operation].is_some_and(|of| of <= RULED_OUT_SIGMAS);
-    [0, 1].map(|operation| heavy.iter().any(|score| comes_near(score, operation)))
+fn is_near(sigmas: f64) -> bool {
+    sigmas <= RULED_OUT_SIGMAS
 }
 
 /// Standings of the families that have such a hypothesis: those that remain first, by the weight of their survivors,
-/// then the others by how far they are off. `is_held` says which total counts, that of reads and that of writes; there
-/// are no standings where none does.
-pub(super) fn standings(all: &[Misses], is_held: [bool; 2], survivors: &[Hypothesis]) -> Vec<FamilyStanding> {
+/// then the others by how far they are off. There are no standings where no total counts.
+pub(super) fn standings(all: &[Misses], survivors: &[Hypothesis]) -> Vec<FamilyStanding> {
     let weight = |family: CauseFamily| -> f64 {
         let of_family = survivors.iter().filter(|survivor| family_of_all(&survivor.deviations) == Some(family));
         of_family.map(|survivor| survivor.weight).sum()
     };
     let mut found: Vec<FamilyStanding> = Vec::new();
     for one in all {
-        let held = (0..2).filter(|operation| is_held[*operation]);
-        let furthest = held.filter_map(|operation| Some((one.sigmas[operation]?, operation)));
-        let Some((misses_sigmas, operation)) = furthest.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
+        let missed = [Quantity::Get, Quantity::Put].into_iter().zip(one.sigmas);
+        let missed = missed.filter_map(|(what, sigmas)| Some((sigmas?, what)));
+        let Some((misses_sigmas, misses)) = missed.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
         let standing = FamilyStanding {
             family: one.family,
-            remains: misses_sigmas <= RULED_OUT_SIGMAS,
+            remains: is_near(misses_sigmas),
             weight: weight(one.family),
             misses_sigmas,
-            misses: if operation == 0 { Quantity::Get } else { Quantity::Put },
+            misses,
         };
         match found.iter_mut().find(|known| known.family == one.family) {
             Some(known) if known.misses_sigmas <= misses_sigmas => {}

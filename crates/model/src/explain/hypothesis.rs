@@ -71,8 +71,6 @@ pub(super) struct Search<'a> {
     pub(super) highest: [Option<Candidate>; 2],
     /// By how much hypotheses of one deviation miss totals, where there are only such.
     pub(super) misses: Option<Vec<Misses>>,
-    /// Which totals a survivor comes near: that of reads, and that of writes.
-    pub(super) is_held: [bool; 2],
     /// How many were looked at.
     pub(super) considered: u32,
     /// Pairs that were not.
@@ -193,13 +191,12 @@ pub(super) fn search<'a>(
         let single = single.as_ref().filter(|single| !single.forecast.resembles(&described.forecast, NO_EFFECT));
         Some((variant.id, &single?.marks))
     });
-    let misses = cause_families::misses(evidence, &described.marks, of_effect);
     let world = world(site, geometries, &[])?;
     let ln_none = evidence.ln_of_anything(&described.forecast, &described.marks) - cost_of_none(&priors);
     let (survivors, none_of_these) = weighed(&question, kept, ln_none);
-    let is_held = cause_families::held(survivors.iter().map(|survivor| (survivor.weight, &survivor.marks)));
+    let of_survivors = survivors.iter().map(|survivor| (survivor.weight, &survivor.marks));
+    let misses = cause_families::misses(evidence, &described.marks, of_effect, of_survivors);
     Some(Search {
-        is_held,
         survivors,
         none_of_these,
         misses,

@@ -113,7 +113,7 @@ fn information_bits(weights: &[f64], expected: &[Option<ExpectedReading>]) -> f6
     (0..weights.len()).filter(|i| weights[*i] > 0.0).map(of_one).sum::<f64>().max(0.0)
 }
 
-/// From 0, told apart, to 1, the same; what says nothing of a hypothesis may show what another expects.
+/// From 0, distinct, to 1, the same. A reading that says nothing of a hypothesis may show what any other expects.
 fn likeness(a: &Option<ExpectedReading>, b: &Option<ExpectedReading>) -> f64 {
     a.as_ref().zip(b.as_ref()).map_or(1.0, |(a, b)| 1.0 - difference(a, b))
 }

@@ -101,7 +101,7 @@ pub(super) fn evidence(site: &Site, observations: &Observations) -> ObservedFigu
 }
 
 /// Whether a figure is one of a single node, of reads or of writes.
-fn is_of_nodes(what: &Quantity, reads: bool) -> bool {
+pub(super) fn is_of_nodes(what: &Quantity, reads: bool) -> bool {
     match what {
         Quantity::NodeGet { .. } => reads,
         Quantity::NodePut { .. } => !reads,

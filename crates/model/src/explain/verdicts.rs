@@ -45,7 +45,7 @@ fn abreast(survivors: &[Hypothesis], kinds: &[Kind]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::explanation::{CauseFamily, Quantity, Remedy, Residual};
+    use linerate_record::explanation::{CauseFamily, Deviation, Quantity, Remedy, Residual};
 
     use super::*;
     use crate::explain::indistinguishable::kinds;
@@ -109,6 +109,7 @@ mod tests {
             assert_eq!(verdict(&survivors, &kinds(&survivors), None, none), expected, "{weights:?} {none}");
         }
     }
+
     #[test]
     fn a_remedy_against_totals_needs_that_they_leave_the_family_of_the_first_alone() {
         let standing = |family, remains| FamilyStanding {
@@ -118,7 +119,7 @@ mod tests {
             misses_sigmas: if remains { 0.0 } else { 9.0 },
             misses: Quantity::Get,
         };
-        let deviation = |id: &str| linerate_record::explanation::Deviation {
+        let deviation = |id: &str| Deviation {
             id: id.to_owned(),
             value: String::new(),
             claim: String::new(),

@@ -76,8 +76,7 @@ pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant>
     let on_nodes = site.has_clients_on_nodes();
     let ways = if on_nodes { WAYS_ON_NODES.as_slice() } else { WAYS.as_slice() };
     // Hosts of a load that each answered it are not reached through one; what readings say of nodes may have been.
-    let of_load = observations.figures.iter().filter(|figure| figure.in_flight.is_some()).cloned().collect();
-    let is_of_hosts = is_spread(&Observations { figures: of_load, ..observations.clone() });
+    let is_of_hosts = is_spread(observations, |figure| figure.in_flight.is_some());
     let is_refuted = |entry: Entry| is_through_one(entry) && is_of_hosts;
     ways.iter()
         .filter(|(entry, ..)| *entry != site.entry && !is_refuted(*entry))

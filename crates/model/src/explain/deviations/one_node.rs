@@ -1,11 +1,12 @@
 //! Clients ask one node only: it serves all bytes, and others move and keep shards for it.
 
-use linerate_record::explanation::{Observations, Quantity};
+use linerate_record::explanation::{Observations, Observed};
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
 use super::{place_apart, set_apart};
 use crate::explain::deviation::{OutlierNodes, SiteParts, Variant};
 use crate::explain::readings::ReadingId;
+use crate::explain::score::is_of_nodes;
 
 /// What it costs in log odds: as much as one node that takes every connection. How clients spread their requests is a
 /// setting of theirs that no site states, so it contradicts nothing.
@@ -23,7 +24,7 @@ const REMEDY_TEXT: (&str, &str) = (
 
 /// One for each kind of nodes.
 pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant> {
-    if !could_ask_one(site) || is_spread(observations) {
+    if !could_ask_one(site) || is_spread(observations, |_| true) {
         return Vec::new();
     }
     let kinds: Vec<usize> = (0..site.groups.len()).filter(|&place| site.groups[place].count > 0).collect();
@@ -42,15 +43,11 @@ fn could_ask_one(site: &Site) -> bool {
     serves_itself && site.nodes() > 1 && !site.has_clients_on_nodes()
 }
 
-/// Whether figures of nodes under one load show that several of them serve.
-pub(super) fn is_spread(observations: &Observations) -> bool {
+/// Whether figures of nodes under one load, of those that count, show that several of them serve.
+pub(super) fn is_spread(observations: &Observations, counts: impl Fn(&Observed) -> bool) -> bool {
     let is_of = |reads: bool| {
-        let is_of_operation = |what: &Quantity| match what {
-            Quantity::NodeGet { .. } => reads,
-            Quantity::NodePut { .. } => !reads,
-            Quantity::Get | Quantity::Put => false,
-        };
-        let figures = observations.figures.iter().filter(|figure| is_of_operation(&figure.what));
+        let of_nodes = observations.figures.iter().filter(|figure| is_of_nodes(&figure.what, reads));
+        let figures = of_nodes.filter(|figure| counts(figure));
         let rates: Vec<f64> = figures.map(|figure| figure.bytes_per_s).collect();
         let most = rates.iter().copied().fold(0.0, f64::max);
         rates.iter().filter(|rate| **rate >= FAIR * most).count() > 1
@@ -81,7 +78,7 @@ fn new_variant(site: &Site, group: usize, is_of_several: bool) -> Variant {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::explanation::{Explanation, Observed, Residual};
+    use linerate_record::explanation::{Explanation, Quantity, Residual};
     use linerate_record::site::ClientsOn;
 
     use super::*;
