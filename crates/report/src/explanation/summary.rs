@@ -164,8 +164,8 @@ fn observed(explanation: &Explanation) -> Vec<String> {
         let share = share_in_words(of.share, 0);
         let share = if place == 0 { format!("{share} its ceiling") } else { share.trim_end_matches(" of").to_owned() };
         let own = explanation.observations.figures.iter().find(|figure| figure.what == of.what);
-        let own = own.and_then(|figure| figure.error_share).map(|share| format!(" ± {}", phrases::percent(share)));
-        format!("{what} {rate}{} ({share})", own.unwrap_or_default())
+        let own = site_and_plan::own_error(own.and_then(|figure| figure.error_share));
+        format!("{what} {rate}{own} ({share})")
     };
     // Both are one clause: neither is left out.
     let mut reported = vec![of_site.clone().enumerate().map(share).collect::<Vec<_>>().join(", ")];

@@ -448,16 +448,21 @@ pub(crate) fn quantity(quantity: &Quantity) -> String {
     }
 }
 
+/// What a figure has of an error or a width of its own: ` ± 5 %`, or nothing.
+pub(crate) fn own_error(share: Option<f64>) -> String {
+    share.map_or_else(String::new, |share| format!(" ± {}", percent(share)))
+}
+
 /// A figure as it was measured: `GET 152 GiB/s ± 5 % with 16 in flight`.
 pub(crate) fn observed(figure: &Observed) -> String {
-    let own = figure.error_share.map_or_else(String::new, |share| format!(" ± {}", percent(share)));
+    let own = own_error(figure.error_share);
     let flight = figure.in_flight.map_or_else(String::new, |n| format!(" with {} in flight", grouped(n)));
     format!("{} {}{own}{flight}", quantity(&figure.what), rate(figure.bytes_per_s))
 }
 
 /// A figure of a run that is not used, and why: `PUT 4 MiB, 12.3 MiB/s ± 80 %: it is known to no better than …`.
 pub(crate) fn left_out(figure: &LeftOutFigure) -> String {
-    let width = figure.half_width_share.map_or_else(String::new, |share| format!(" ± {}", percent(share)));
+    let width = own_error(figure.half_width_share);
     let rate = figure.bytes_per_s.map_or_else(String::new, |rate| format!(", {}{width}", bytes_per_s_iec(rate)));
     format!("{}{rate}: {}", figure.figure, figure.why)
 }
