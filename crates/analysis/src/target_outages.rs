@@ -7,10 +7,10 @@
 //! a pause and gets it. Time in which linerate itself did not run, or asked for nothing, tells of no target.
 
 use linerate_record::histogram;
-use linerate_record::run::{Interval, PointLine, is_answer};
+use linerate_record::run::{Interval, is_answer};
 
+use crate::build::point_end;
 use crate::records::Records;
-
 use crate::standstills::{ReadingGaps, Standstill};
 use crate::view::Point;
 
@@ -25,11 +25,8 @@ const LOST_MIN_MS: u64 = 200;
 /// open loop all that were: the target is slower than the point is long, and not lost. Where connections failed, slots
 /// may have had no request.
 pub(crate) fn is_answered_late(point: &Point, of_point: &[&Interval], records: &Records) -> bool {
-    let end = records.points.iter().find_map(|line| match line {
-        PointLine::End(end) if end.point == point.point => Some(end),
-        _ => None,
-    });
-    let Some((end, rows)) = end.and_then(|end| Some((end, end.in_flight.as_ref()?))) else { return false };
+    let Some(end) = point_end(records, point.point) else { return false };
+    let Some(rows) = &end.in_flight else { return false };
     let unanswered: u64 = rows.iter().map(|row| row.failed + row.open).sum();
     let is_known = end.lost.is_empty() && !of_point.iter().any(|i| failed(i));
     let has_answered = match &point.open {

@@ -64,11 +64,8 @@ fn whole(explanation: &Explanation, look: TextStyle) -> String {
     let reported = hypotheses::outcome(explanation);
     text.push_str(&hanging(" ▸", 3, &reported, look));
     text.push_str(&hanging("", 3, &hypotheses::families(explanation).unwrap_or_default(), look));
-    for (lead, families) in
-        [(" remain", hypotheses::remaining(explanation)), (" ruled out", hypotheses::ruled_out(explanation))]
-    {
-        text.push_str(&hanging(lead, 14, &families.join(", "), look));
-    }
+    text.push_str(&hanging(" remain", 14, &hypotheses::remaining(explanation).join(", "), look));
+    text.push_str(&hanging(" ruled out", 14, &hypotheses::ruled_out(explanation).unwrap_or_default(), look));
     if !explanation.survivors.is_empty() {
         text.push_str(&hanging("", 3, site_and_plan::WEIGHTS, look));
     }

@@ -191,9 +191,8 @@ fn families(explanation: &Explanation) -> Vec<String> {
     if explanation.families.iter().filter(|one| one.remains).count() < 2 {
         return Vec::new();
     }
-    let (remaining, out) = (hypotheses::remaining(explanation), hypotheses::ruled_out(explanation));
-    let out = if out.is_empty() { String::new() } else { format!("ruled out, by standard errors: {}", out.join(", ")) };
-    vec![remaining.join(", "), out]
+    let out = hypotheses::ruled_out(explanation).map(|out| format!("ruled out, {out}"));
+    vec![hypotheses::remaining(explanation).join(", "), out.unwrap_or_default()]
 }
 
 /// The first figure of a run that is not used, with the reason, and how many others there are.

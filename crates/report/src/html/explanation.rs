@@ -36,9 +36,13 @@ pub(crate) fn page(explanation: &Explanation) -> String {
     let left_out = explanation.left_out.iter().map(|figure| named("Left out", &site_and_plan::left_out(figure)));
     let of_run = explanation.of_run.iter().map(|reported| named("Run", reported));
     let of_nodes = explanation.of_nodes.iter().map(|reported| named("Nodes", reported));
-    let families = [("Remain", hypotheses::remaining(explanation)), ("Ruled out", hypotheses::ruled_out(explanation))];
-    let families = families.into_iter().filter(|(_, all)| !all.is_empty());
-    let families = families.map(|(name, all)| named(name, &all.join(", ")));
+    let remaining = Some(hypotheses::remaining(explanation).join(", ")).filter(|all| !all.is_empty());
+    let families = [
+        ("Families of causes", hypotheses::families(explanation)),
+        ("Remain", remaining),
+        ("Ruled out", hypotheses::ruled_out(explanation)),
+    ];
+    let families = families.into_iter().filter_map(|(name, text)| Some(named(name, &text?)));
     let first: String = left_out.chain(of_run).chain(of_nodes).chain(families).collect();
     let sections = [
         ("bars", "Ceilings of the site as described", described_bars(&explanation.described)),

@@ -220,12 +220,14 @@ pub(crate) fn remaining(explanation: &Explanation) -> Vec<String> {
     found
 }
 
-/// Families that do not, with the total that rules each out, and by how many standard errors.
-pub(crate) fn ruled_out(explanation: &Explanation) -> Vec<String> {
+/// Families that do not, with the total that rules each out, and by how many standard errors: `by standard errors:
+/// clients (PUT 12)`.
+pub(crate) fn ruled_out(explanation: &Explanation) -> Option<String> {
     let others = explanation.families.iter().filter(|one| !one.remains);
     let reported =
         |one: &FamilyStanding| format!("{} ({} {:.0})", family(one.family), quantity(&one.misses), one.misses_sigmas);
-    others.map(reported).collect()
+    let all: Vec<String> = others.map(reported).collect();
+    (!all.is_empty()).then(|| format!("by standard errors: {}", all.join(", ")))
 }
 
 /// What the next reading is expected to tell, and in which time: `0.84 bits in about 2 minutes`.
@@ -481,7 +483,7 @@ mod tests {
         whole.families = vec![standing(Drives, 0.6, 0.0), standing(Layout, 0.001, 2.9), standing(Clients, 0.0, 11.6)];
         assert_eq!(families(&whole).unwrap(), "totals name no cause: 2 of 3 families remain");
         assert_eq!(remaining(&whole), ["drives 60 %", "less than 1 % each: layout"]);
-        assert_eq!(ruled_out(&whole), ["clients (PUT 12)"]);
+        assert_eq!(ruled_out(&whole).unwrap(), "by standard errors: clients (PUT 12)");
         whole.families[1] = standing(AsDescribed, 0.3, 1.0);
         let described = "totals do not rule out that the site is as described, nor 1 of 2 families of causes";
         assert_eq!(families(&whole).unwrap(), described);
