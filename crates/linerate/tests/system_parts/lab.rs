@@ -18,31 +18,28 @@ use crate::NamedCheck;
 use crate::running::{eventually, eventually_within, linerate, points, shown, view};
 
 /// What a lab needs.
-const LAB: &[&str] = &["root", "ip", "tc", "ethtool", "nft", "losetup", "mkfs.ext4", "mkfs.xfs", "setsid", "setpriv"];
+pub(super) const LAB: &[&str] =
+    &["root", "ip", "tc", "ethtool", "nft", "losetup", "mkfs.ext4", "mkfs.xfs", "setsid", "setpriv"];
 
 /// What one needs that serves.
-const SERVING: &[&str] =
+pub(super) const SERVING: &[&str] =
     &["MinIO", "root", "ip", "tc", "ethtool", "losetup", "mkfs.ext4", "mkfs.xfs", "setsid", "setpriv"];
 
 /// What is checked, and what it needs.
-pub(crate) const CHECKS: [NamedCheck; 6] = [
+pub(crate) const CHECKS: [NamedCheck; 5] = [
     ("lab_serves_as_its_links_say_and_nothing_of_it_is_left", SERVING, serves),
     ("lab_faults_hold_and_are_lifted", LAB, faults),
     ("lab_in_awkward_states_is_removed_whole_and_nothing_of_others", LAB, awkward),
     ("lab_is_removed_while_another_goes_on", LAB, side_by_side),
     ("lab_of_one_name_in_two_folders_is_removed_by_its_own_record", LAB, others_and_ended),
-    ("lab_killed_at_any_moment_is_removed_whole", SERVING, killed),
 ];
 
 /// Each link, by its token bucket, each way.
 const LINK_BITS_PER_S: f64 = 100e6;
 
-/// How often `lab up` is killed, unless `LINERATE_LAB_KILLS` says it.
-const KILLS: u32 = 10;
-
 /// What a lab could leave on a machine.
 #[derive(Debug, PartialEq, Eq)]
-struct Traces {
+pub(super) struct Traces {
     namespaces: BTreeSet<String>,
     mounts: BTreeSet<String>,
     /// Files of loop devices.
@@ -56,7 +53,7 @@ fn names_in(folder: &str) -> BTreeSet<String> {
     entries.map(|entry| entry.path().display().to_string()).collect()
 }
 
-fn traces() -> Traces {
+pub(super) fn traces() -> Traces {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
     let device = |folder: &String| fs::read_to_string(Path::new(folder).join("loop/backing_file")).ok();
     let kinds = ["", "blkio/", "cpu/", "freezer/"].map(|kind| names_in(&format!("/sys/fs/cgroup/{kind}")));
@@ -70,17 +67,17 @@ fn traces() -> Traces {
 }
 
 /// A lab of a test, in a folder of its own; removed with the value.
-struct TestLab {
+pub(super) struct TestLab {
     name: &'static str,
     folder: TempDir,
 }
 
 impl TestLab {
-    fn new(name: &'static str) -> Result<TestLab, Failed> {
+    pub(super) fn new(name: &'static str) -> Result<TestLab, Failed> {
         Ok(TestLab { name, folder: tempdir()? })
     }
 
-    fn command(&self, verb: &str) -> Command {
+    pub(super) fn command(&self, verb: &str) -> Command {
         let mut command = linerate();
         command.args(["lab", verb, "--name", self.name, "--state"]).arg(self.folder.path().join("labs"));
         // What the user has set for an engine of his own: with it, none of a lab would start.
@@ -88,12 +85,12 @@ impl TestLab {
         command
     }
 
-    fn run(&self, verb: &str, words: &[&str]) -> Result<Output, Failed> {
+    pub(super) fn run(&self, verb: &str, words: &[&str]) -> Result<Output, Failed> {
         Ok(self.command(verb).args(words).stdin(Stdio::null()).output()?)
     }
 
     /// What a verb prints, which must end well.
-    fn printed(&self, verb: &str, words: &[&str]) -> Result<String, Failed> {
+    pub(super) fn printed(&self, verb: &str, words: &[&str]) -> Result<String, Failed> {
         let output = self.run(verb, words)?;
         if output.status.success() {
             Ok(shown(&output))
@@ -172,7 +169,7 @@ fn sent_bytes(namespace: &str) -> Result<f64, Failed> {
     Ok(shown(&output).trim().parse()?)
 }
 
-fn of_namespace(namespace: &str, words: &str) -> Result<String, Failed> {
+pub(super) fn of_namespace(namespace: &str, words: &str) -> Result<String, Failed> {
     let output = Command::new("ip").args(["netns", "exec", namespace]).args(words.split(' ')).output()?;
     Ok(shown(&output))
 }
@@ -377,35 +374,5 @@ fn slow_drive(lab: &TestLab) -> Result<(), Failed> {
     lab.printed("heal", &["node1"])?;
     // 20 MiB at 5 MB/s take 4.2 s: no machine is faster than that limit.
     assert!(slow_s > 3.5, "{slow_s} s");
-    Ok(())
-}
-
-/// `lab up` and `lab down` are killed after random times, and `lab down` removes what is left.
-fn killed() -> Result<(), Failed> {
-    let kills = std::env::var("LINERATE_LAB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
-    let minio = std::env::var("MINIO")?;
-    let seed = std::env::var("LINERATE_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(std::process::id());
-    println!("seed {seed}");
-    let before = traces();
-    for nth in 0..kills {
-        let lab = TestLab::new("ltkill")?;
-        // Up to 4 s: the whole of it takes about as long.
-        let ms = u64::from(seed.wrapping_mul(2_654_435_761).wrapping_add(nth.wrapping_mul(40_503 * 977)) % 4_000);
-        let mut up = lab.command("up");
-        up.args(["--nodes", "3", "--drives", "2", "--link", "200Mb/s", "--engine", "minio", "--binary", &minio]);
-        let mut child = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        std::thread::sleep(Duration::from_millis(ms));
-        child.kill()?;
-        child.wait()?;
-        // A down that is killed too leaves what the next one removes.
-        let mut down = lab.command("down").stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        std::thread::sleep(Duration::from_millis(ms / 10));
-        down.kill()?;
-        down.wait()?;
-        let last = lab.run("down", &[])?;
-        let is_gone = last.status.success() || shown(&last).contains("there is no lab");
-        assert!(is_gone, "seed {seed}, after {ms} ms: {}", shown(&last));
-        assert_eq!(traces(), before, "seed {seed}, after {ms} ms");
-    }
     Ok(())
 }

@@ -21,6 +21,7 @@ mod fleet_nodes;
 pub(crate) mod kubernetes;
 pub(crate) mod lab;
 pub(crate) mod lab_booted;
+pub(crate) mod lab_killed;
 pub(crate) mod linked;
 pub(crate) mod live_cost;
 mod logins;
