@@ -8,7 +8,7 @@ pub enum LabError {
     /// What was requested cannot be a lab.
     #[error("{}", .mistakes.join("\n"))]
     Spec { mistakes: Vec<String> },
-    #[error("invalid name of a lab {name:?}: write 1 to 12 small letters, digits and -, beginning with a letter")]
+    #[error("invalid name of a lab {name:?}: write 1 to 12 lower-case letters, digits and -, beginning with a letter")]
     Name { name: String },
     /// There is something with this name already, and it is not known whose.
     #[error("{what} is there already: choose another name of the lab (--name), or remove it if it is of no use")]

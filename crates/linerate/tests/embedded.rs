@@ -441,7 +441,7 @@ fn mistakes_are_quoted_name_the_fix_and_leave_no_folder() {
         ("--list-existing --op put", 2, "only reads"),
         ("--target null --verify", 2, "stores nothing"),
         ("--bucket x", 2, "3 to 63"),
-        ("--bucket Old_Bucket", 2, "S3 takes 3 to 63 small letters"),
+        ("--bucket Old_Bucket", 2, "S3 takes 3 to 63 lower-case letters"),
         ("--bucket under_score", 2, "older ones are read with --list-existing"),
         ("--bucket a..b", 2, "without two dots in a row"),
         ("--bucket 10.0.0.1", 2, "and not an IP address"),

@@ -13,8 +13,8 @@ const QUOTED_CHARS: usize = 80;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error(
-        "invalid bucket name {}: S3 takes 3 to 63 small letters, digits, dots and dashes, the first and last a letter \
-         or digit, without two dots in a row, and not an IP address{}",
+        "invalid bucket name {}: S3 takes 3 to 63 lower-case letters, digits, dots and dashes, the first and last a \
+         letter or digit, without two dots in a row, and not an IP address{}",
         quoted(.0),
         if check_old_bucket(.0, Lookup::Path).is_ok() { "; older ones are read with --list-existing" } else { "" }
     )]
@@ -27,7 +27,10 @@ pub enum NameError {
     )]
     OldBucket(String),
     /// Of a bucket that is to be a part of host names.
-    #[error("invalid bucket name {}: --lookup host takes up to 63 small letters, digits, dots and dashes", quoted(.0))]
+    #[error(
+        "invalid bucket name {}: --lookup host takes up to 63 lower-case letters, digits, dots and dashes",
+        quoted(.0)
+    )]
     HostBucket(String),
     /// A prefix of keys.
     #[error(

@@ -43,7 +43,7 @@ pub(crate) struct CompareFlags {
     pub(crate) b: Runs,
     /// Exit with code 5 if the data shows that B's throughput is lower than A's by more than this share, such as `5%`:
     /// a one-sided test at 5 % over all points, with at least three runs a side. A difference that may be chance does
-    /// not count.
+    /// not count; more runs of B than of A without a request that succeeded do.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_if_slower: Option<Share>,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(crate) enum CompareFormat {
     Json,
     /// One row per figure compared.
     Csv,
-    /// One self-contained file.
+    /// One self-contained file; not for runs of links.
     Html,
 }
 

@@ -56,9 +56,9 @@ pub(crate) struct ExplainFlags {
     #[arg(long, value_name = "FILE", conflicts_with_all = READING_FLAGS)]
     pub(crate) nodes: Option<PathBuf>,
     /// Each node was measured separately, one after the other: the per-node figures are not added up. Each is compared
-    /// with what that node can give alone, and with the others of its kind, by which causes at one node or two are
-    /// weighed; causes that all nodes share are not. Without this flag, they are the parts of one load over all nodes.
-    /// It needs per-node figures, from --observed, --nodes or the hosts of --run.
+    /// with what that node can give alone, and with the figures of other nodes of its kind. This weighs causes at one
+    /// or two nodes, but not causes that all nodes share. Without this flag, they are the parts of one load over all
+    /// nodes. It needs per-node figures, from --observed, --nodes or the hosts of --run.
     #[arg(long, conflicts_with_all = READING_FLAGS)]
     pub(crate) nodes_alone: bool,
     /// Run folder of bench. Its best GET and PUT at the object size of --obj.size (without it, at the largest size) are

@@ -48,18 +48,18 @@ const SOURCE_ONLY_FLAGS: &[&str] = READING_FLAGS.split_at(4).1;
 /// Where readings come from.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SourceFlags {
-    /// Prometheus (or what answers as one) that already scrapes the cluster: what it recorded between --from and --to
-    /// is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
+    /// Prometheus, or a server with its query API, that already scrapes the cluster: what it recorded between --from
+    /// and --to is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
     #[arg(long, value_name = "URL", value_parser = url, requires = "from", groups = ["gathered", "scraped", "dated"])]
     pub(crate) prometheus: Option<PrometheusAddress>,
-    /// Begin of the window, which should hold the load: 2026-11-20T09:31:00Z, "2026-11-20 09:31" in local time, seconds
+    /// Start of the window, which should hold the load: 2026-11-20T09:31:00Z, "2026-11-20 09:31" in local time, seconds
     /// since 1970, now-2h. With --replay: the part of what was recorded that is judged, from here on.
     #[arg(long, value_name = "TIME", requires = "dated", allow_hyphen_values = true)]
     pub(crate) from: Option<String>,
     /// End of the window. [default: now, and with --replay the end of what was recorded]
     #[arg(long, value_name = "TIME", requires = "dated", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
-    /// Time between two values. [default: a 240th of the window, and no less than between two scrapes]
+    /// Time between two values. [default: a 240th of the window, but at least the time between two scrapes]
     #[arg(long, value_name = "TIME", requires = "prometheus", value_parser = step)]
     pub(crate) step: Option<Duration>,
     /// Matchers that select the cluster where Prometheus scrapes several: `cluster="a"`. May be given several times.
@@ -112,9 +112,9 @@ pub(crate) struct SourceFlags {
     /// Do not look at sockets.
     #[arg(long, requires = "live", conflicts_with = "engine_port")]
     pub(crate) no_sockets: bool,
-    /// Read the engine's own metrics as well, each 5 s: bytes of clients, requests in flight and waiting, errors.
+    /// Read the engine's own metrics as well, every 5 s: bytes of clients, requests in flight and waiting, errors.
     /// `{name}` stands for each storage node of --fleet: `http://{name}:9000/minio/metrics/v3/api/requests`. They are
-    /// got from where this command runs. May be given several times.
+    /// read from the machine on which this command runs. May be given several times.
     #[arg(long, value_name = "URL", requires = "live", value_parser = PagesUrl::read, group = "scraped")]
     pub(crate) engine_metrics: Vec<PagesUrl>,
     /// Consent to running the commands in the fleet file.
@@ -125,12 +125,11 @@ pub(crate) struct SourceFlags {
     /// File to keep the readings of --prometheus or --live in, for --replay.
     #[arg(long, value_name = "FILE", requires = "gathered")]
     pub(crate) record: Option<PathBuf>,
-    /// With --record: replace names and addresses of machines in the file by others, the same for the same, as capture
-    /// does.
+    /// With --record: replace each name and address of a machine in the file, always by the same one, as capture does.
     #[arg(long, requires = "record")]
     pub(crate) mask: bool,
-    /// Judge the readings of a file that --record wrote, or the part of them from --from to --to, without asking
-    /// anybody.
+    /// Judge the readings of a file that --record wrote, or the part of them from --from to --to; no machine is
+    /// contacted.
     #[arg(long, value_name = "FILE", conflicts_with_all = SOURCE_ONLY_FLAGS, group = "dated")]
     pub(crate) replay: Option<PathBuf>,
 }

@@ -12,7 +12,7 @@ use linerate_record::units::{BitRate, ByteRate, Bytes};
 
 const HELP: &str = "\
 A lab is a cluster on this machine: each node and client is a network namespace with a shaped link, each drive a file
-with limits. Its limits are far below the machine's, so what holds it back is known. It needs root, and changes nothing
+with limits. Its limits are far below the machine's, so its bottleneck is known. It needs root, and changes nothing
 else: all parts have names of the lab, and `lab down` removes them, also after a kill.
 
 Examples:
@@ -25,7 +25,7 @@ Examples:
 
 Exit codes:
   0    done
-  1    this machine failed, lacks what the lab needs, or has something with its names
+  1    this machine failed, lacks what the lab needs, or already uses one of the lab's names
   2    bad usage
   3    the engine did not serve in time
   130  interrupted; what was made is removed";
@@ -66,7 +66,7 @@ pub(super) enum LabVerb {
 /// Which lab.
 #[derive(Args, Clone, Debug)]
 pub(super) struct WhichLab {
-    /// Name of the lab: 1 to 12 small letters, digits and -.
+    /// Name of the lab: 1 to 12 lower-case letters, digits and -.
     #[arg(long, value_name = "NAME", default_value = NAME)]
     pub(super) name: LabName,
     /// Folder of all labs; only its owner may write to it.
@@ -78,20 +78,20 @@ pub(super) struct WhichLab {
 pub(super) struct UpFlags {
     #[command(flatten)]
     pub(super) lab: WhichLab,
-    /// Site file to make small: nodes, racks, planes and drives as it states them, all rates divided by one number.
+    /// Site file to scale down: its nodes, racks, planes and drives, with all rates divided by one number.
     #[arg(long, value_name = "SITE", conflicts_with_all = WITHOUT_SITE)]
     pub(super) site: Option<PathBuf>,
     /// What the rates of the site are divided by: a number, or auto, by what this machine's processors carry.
     #[arg(long, value_name = "N", default_value = "auto", requires = "site", conflicts_with_all = WITHOUT_SITE)]
     pub(super) scale: ScaleFlag,
-    /// Number of nodes, 1 to 64; of a site that has more, of each kind its share. [default: 4, or as the site has]
+    /// Number of nodes, 1 to 64; with a site that has more, each kind keeps its share. [default: 4, or as the site has]
     #[arg(long, value_name = "N")]
     pub(super) nodes: Option<u32>,
-    /// Number of drives of each node; of a site that has more, these do together what all do. [default: 2, or as the
-    /// site has]
+    /// Number of drives of each node; with a site that has more, these have the performance of all of them. [default:
+    /// 2, or as the site has]
     #[arg(long, value_name = "N")]
     pub(super) drives: Option<u32>,
-    /// Size of each drive; its file takes what is written.
+    /// Size of each drive; its file grows as data is written.
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     pub(super) drive_size: Bytes,
     /// What each drive reads at most. [default: not limited]

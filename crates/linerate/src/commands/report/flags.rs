@@ -76,8 +76,8 @@ pub(crate) struct ReportFlags {
     /// Of a run of linerate net: show a row for each machine and pair.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Of a run of linerate net: site file into which the MTU and the IP version of its links are written as they were
-    /// read, and how oversubscribed racks are, as it was measured. The lines that change are printed, and no report.
+    /// Of a run of linerate net: site file to update with the MTU and the IP version that were read, and with the
+    /// oversubscription of racks that was measured. Prints the changed lines instead of a report.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "output", "all", "fail_if"])]
     pub(crate) into: Option<PathBuf>,
     /// Plane of that site that was measured. [default: the only one]
