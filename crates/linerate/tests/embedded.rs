@@ -338,10 +338,10 @@ fn a_host_that_dies_does_not_hold_the_others_up() {
 #[test]
 fn the_knee_is_searched_within_its_bounds() {
     let out = tempdir().unwrap();
-    let flags = "--op stat --obj.size 100 --objects 20 --duration 300ms --max-concurrent 8 --no-ceiling";
+    let flags = "--op stat --obj.size 100 --objects 20 --duration 1s --time 6s --max-concurrent 8 --no-ceiling";
     let view = bench_view(out.path(), flags);
     let search = view.run.requested.search.as_ref().unwrap();
-    assert_eq!((search.highest, search.series_ms, search.series.len()), (8, 3_600, 1));
+    assert_eq!((search.highest, search.series_ms, search.series.len()), (8, 6_000, 1));
     let series = &view.series[0];
     assert!(view.run.complete && series.points.len() >= 3 && series.points.iter().all(|p| p.concurrency <= 8));
     let spent_ms: u64 = series.points.iter().map(|p| p.warmup_ms + p.measured_ms).sum();

@@ -208,8 +208,8 @@ fn the_highest_rate_under_a_bound_is_searched_with_all_clients() {
 #[test]
 fn the_knee_is_searched_by_what_clients_give_together() {
     let (place, target) = (Place::make(), Served::null());
-    let flags = "--op get --obj.size 4KiB --max-concurrent 3 --clients 1,3 --duration 600ms --objects 20 --threads 1 \
-                 --no-ceiling";
+    let flags = "--op get --obj.size 4KiB --max-concurrent 3 --clients 1,3 --duration 1s --time 8s --objects 20 \
+                 --threads 1 --no-ceiling";
     let view = ran(&place, 3, &target.address, flags);
     let search = view.run.requested.search.as_ref().expect("a search");
     assert_eq!(search.series.iter().map(|series| series.clients).collect::<Vec<_>>(), [Some(1), Some(3)]);

@@ -238,6 +238,12 @@ fn caveats(
     if site.fabric.rack_uplink_bits_per_s.is_none() && site.groups.iter().all(|group| group.racks <= 1) {
         reported.push("racks and their uplinks are not described beyond one rack".to_owned());
     }
+    if [true, false]
+        .into_iter()
+        .any(|reads| evidence.total(reads).is_some() && evidence.in_flight[usize::from(!reads)].is_none())
+    {
+        reported.push(unknown_in_flight(site));
+    }
     if evidence.get.nodes.is_empty() && evidence.put.nodes.is_empty() {
         reported.push("without figures per node, a slow node can be suspected but not named".to_owned());
     }
@@ -259,6 +265,17 @@ fn caveats(
         reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
     }
     reported
+}
+
+/// That nobody says how many requests were in flight, and how many the clients of the site keep.
+fn unknown_in_flight(site: &Site) -> String {
+    let own = u64::from(site.askers()) * u64::from(site.clients.connections);
+    let unknown =
+        "how many requests were in flight is not given: they may have left up to a tenth of a ceiling, and more";
+    if own == 0 || site.is_assumed("clients.connections") {
+        return format!("{unknown} where they were few; with --concurrent, figures are compared with the curve");
+    }
+    format!("{unknown} where they were few; were they the {own} of the site's clients, give --concurrent {own}")
 }
 
 /// Assumed values that no hypothesis varies: of several kinds of nodes, a value that is assumed of each is told once.

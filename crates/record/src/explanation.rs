@@ -200,9 +200,11 @@ pub enum CauseFamily {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FamilyStanding {
     pub family: CauseFamily,
+    /// Whether it is not ruled out: it fits, or its survivors have a hundredth of the weight.
+    pub remains: bool,
     /// Whether its best hypothesis of one deviation misses no total by more than three standard errors. A total that no
     /// survivor with a hundredth of the weight comes near does not count.
-    pub remains: bool,
+    pub fits: bool,
     /// The weight of its survivors, as a share of 1.
     pub weight: f64,
     /// By how many standard errors the best of them misses the total that it misses most.

@@ -11,6 +11,30 @@ const RULED_OUT_SIGMAS: f64 = 3.0;
 /// A hypothesis of less weight does not show that a total can be explained.
 const WEIGHT_LEAST: f64 = 0.01;
 
+/// Between a site as described and each value of a deviation that is looked at, so many others are held against totals.
+const VALUES_BETWEEN: u32 = 16;
+
+/// Deviations of which any share may be there: so many of the clients, a link that carries a part of what it should. A
+/// value that is not among those that are looked at is not ruled out by those that are.
+const GRADUAL: [&str; 16] = [
+    "bond-members-in-use",
+    "link-speed",
+    "slow-node-link",
+    "slow-node-cpu",
+    "slow-rack",
+    "slow-rack-uplinks",
+    "rack-uplinks",
+    "cpu",
+    "engine-cryptography",
+    "slow-drive",
+    "drives",
+    "drives-read",
+    "drives-write",
+    "clients-active",
+    "clients-ports",
+    "clients-speed",
+];
+
 /// The family of a deviation, by its id. What the site does not state, such as counts and sizes, is in none of its own.
 #[must_use]
 pub fn cause_family(id: &str) -> CauseFamily {
@@ -63,14 +87,22 @@ pub(super) fn misses<'a>(
         return None;
     }
     let heavy: Vec<&Score> = survivors.filter(|(weight, _)| *weight >= WEIGHT_LEAST).map(|(_, score)| score).collect();
-    let comes_near = |score: &Score, operation: usize| score.misses_sigmas[operation].is_some_and(is_near);
+    let comes_near =
+        |score: &Score, operation: usize| score.totals[operation].is_some_and(|total| is_near(total.misses_sigmas()));
     let counts = [0, 1].map(|operation| heavy.iter().any(|score| comes_near(score, operation)));
-    let of_score = |family: CauseFamily, score: &Score| Misses {
+    let of_share = |family: CauseFamily, score: &Score, share: f64| Misses {
         family,
-        sigmas: [0, 1].map(|operation| score.misses_sigmas[operation].filter(|_| counts[operation])),
+        sigmas: [0, 1].map(|operation| {
+            let (without, whole) = (described.totals[operation]?, score.totals[operation]?);
+            counts[operation].then(|| without.towards(&whole, share).misses_sigmas())
+        }),
     };
-    let of_described = of_score(CauseFamily::AsDescribed, described);
-    let of_singles = singles.map(|(id, score)| of_score(cause_family(id), score));
+    let of_described = of_share(CauseFamily::AsDescribed, described, 1.0);
+    let of_singles = singles.flat_map(|(id, score)| {
+        let first = if GRADUAL.contains(&id) { 1 } else { VALUES_BETWEEN };
+        let shares = (first..=VALUES_BETWEEN).map(|step| f64::from(step) / f64::from(VALUES_BETWEEN));
+        shares.map(move |share| of_share(cause_family(id), score, share))
+    });
     Some(std::iter::once(of_described).chain(of_singles).collect())
 }
 
@@ -83,20 +115,18 @@ fn is_near(sigmas: f64) -> bool {
 pub(super) fn standings(all: &[Misses], survivors: &[Hypothesis]) -> Vec<FamilyStanding> {
     let weight = |family: CauseFamily| -> f64 {
         let of_family = survivors.iter().filter(|survivor| family_of_all(&survivor.deviations) == Some(family));
-        of_family.map(|survivor| survivor.weight).sum()
+        // The sum of nothing is −0.
+        of_family.map(|survivor| survivor.weight).fold(0.0, |sum, weight| sum + weight)
     };
     let mut found: Vec<FamilyStanding> = Vec::new();
     for one in all {
         let missed = [Quantity::Get, Quantity::Put].into_iter().zip(one.sigmas);
         let missed = missed.filter_map(|(what, sigmas)| Some((sigmas?, what)));
         let Some((misses_sigmas, misses)) = missed.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
-        let standing = FamilyStanding {
-            family: one.family,
-            remains: is_near(misses_sigmas),
-            weight: weight(one.family),
-            misses_sigmas,
-            misses,
-        };
+        let (weight, fits) = (weight(one.family), is_near(misses_sigmas));
+        // What keeps some weight does so with something unknown that holds a total back.
+        let remains = fits || weight >= WEIGHT_LEAST;
+        let standing = FamilyStanding { family: one.family, remains, fits, weight, misses_sigmas, misses };
         match found.iter_mut().find(|known| known.family == one.family) {
             Some(known) if known.misses_sigmas <= misses_sigmas => {}
             Some(known) => *known = standing,
@@ -120,7 +150,7 @@ pub(super) fn are_of_first(standings: &[FamilyStanding], survivors: &[Hypothesis
 /// Whether totals leave causes of several families, and not that nothing is wrong.
 pub(super) fn are_open(standings: &[FamilyStanding]) -> bool {
     let remaining = || standings.iter().filter(|one| one.remains);
-    remaining().count() > 1 && remaining().all(|one| one.family != CauseFamily::AsDescribed)
+    remaining().count() > 1 && remaining().all(|one| one.family != CauseFamily::AsDescribed || !one.fits)
 }
 
 #[cfg(test)]
@@ -179,10 +209,39 @@ mod tests {
             let split = families.iter().position(|one| !one.remains).unwrap_or(families.len());
             assert!(families[split..].iter().all(|one| !one.remains && one.misses_sigmas > RULED_OUT_SIGMAS));
         }
-        // Half of the ceiling is 0.35 beyond what systems lose: 17.5 errors of 2 %.
+        // Half of the ceiling is 0.265 beyond what systems lose and too few requests leave: 13.25 errors of 2 %.
         let half = explained(&site, &[(Quantity::Get, 0.5 * ceiling)]).families;
         let described = half.iter().find(|one| one.family == CauseFamily::AsDescribed).unwrap();
-        assert!((described.misses_sigmas - 17.5).abs() < 0.1 && described.misses == Quantity::Get, "{described:?}");
+        assert!((described.misses_sigmas - 13.25).abs() < 0.1 && described.misses == Quantity::Get, "{described:?}");
+    }
+
+    /// 13 of 16 clients give 13/16 of what all do, which is none of the numbers that hypotheses have.
+    #[test]
+    fn a_share_between_the_values_of_hypotheses_is_not_ruled_out() {
+        let site = example(include_str!("../../../../examples/source-000-56.yaml"));
+        let gib = f64::from(1 << 30);
+        let ceilings = explained(&site, &[(Quantity::Get, gib), (Quantity::Put, gib)]).described;
+        for share in (8..16).map(|sixteenths| 0.97 * f64::from(sixteenths) / 16.0) {
+            let figures: Vec<_> = ceilings.iter().map(|of| (of.what.clone(), share * of.ceiling_bytes_per_s)).collect();
+            let families = explained(&site, &figures).families;
+            let links = families.iter().find(|one| one.family == CauseFamily::Links).unwrap();
+            assert!(links.remains && links.fits, "{share}: {families:?}");
+        }
+    }
+
+    /// What a row of the answer has weight for is not called ruled out.
+    #[test]
+    fn a_family_with_weight_remains_and_says_what_it_does_not_explain() {
+        let site = example(include_str!("../../../../examples/source-000-56.yaml"));
+        let gib = f64::from(1 << 30);
+        let ceilings = explained(&site, &[(Quantity::Get, gib), (Quantity::Put, gib)]).described;
+        let figures = [0.97, 0.49].into_iter().zip(&ceilings);
+        let figures: Vec<_> = figures.map(|(share, of)| (of.what.clone(), share * of.ceiling_bytes_per_s)).collect();
+        let found = explained(&site, &figures);
+        let described = found.families.iter().find(|one| one.family == CauseFamily::AsDescribed).unwrap();
+        assert!(described.remains && !described.fits && described.misses == Quantity::Put, "{:?}", found.families);
+        let is_there = |one: &FamilyStanding| one.remains && one.weight >= found.survivors[0].weight - 1e-9;
+        assert!(found.families.iter().any(is_there), "{:?}", found.families);
     }
 
     /// 56 nodes of which PUT is below all that a likely cause predicts: GET alone is held against families.
@@ -190,7 +249,7 @@ mod tests {
     fn a_total_that_no_survivor_explains_rules_no_family_out() {
         let site = example(include_str!("../../../../examples/source-000-56.yaml"));
         let gib = f64::from(1 << 30);
-        let both = explained(&site, &[(Quantity::Get, 152.0 * gib), (Quantity::Put, 81.0 * gib)]);
+        let both = explained(&site, &[(Quantity::Get, 152.0 * gib), (Quantity::Put, 60.0 * gib)]);
         assert!(both.unexplained.iter().any(|residual| residual.what == Quantity::Put), "{:?}", both.unexplained);
         let remains = |family: CauseFamily| both.families.iter().any(|one| one.family == family && one.remains);
         assert!(remains(CauseFamily::Links) && !remains(CauseFamily::AsDescribed), "{:?}", both.families);

@@ -151,7 +151,7 @@ const UNFILLED: f64 = 0.5;
 
 /// … and what they then leave of the ceiling at the most, anything up to that being as likely: a plan calls 90 % of a
 /// ceiling enough, the knee of a measurement is 95 % of its best.
-const MOST_UNFILLED: f64 = 0.1;
+pub(super) const MOST_UNFILLED: f64 = 0.1;
 
 /// Density of ln(observed), for `ratio` = observed / predicted, a relative standard error `sigma` and the chance that
 /// something unknown holds the figure back: where the ceiling holds it, and where what is unknown does.

@@ -85,22 +85,21 @@ pub(super) fn residuals(
     of_figures.chain(evidence.totals.iter().filter_map(of_sum)).collect()
 }
 
-/// The same as [`Score::lacks`] of figures of nodes beside which there is no total.
+/// The same as [`Score::lacks`], by figures of nodes.
 pub(super) fn lacks_of_nodes(
     observations: &Observations,
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     forecast: &Forecast,
 ) -> f64 {
-    let without_total = [true, false].map(|reads| evidence.has(reads) && evidence.total(reads).is_none());
-    if without_total == [false, false] {
-        return 0.0;
-    }
     let shortfall = |residual: &Residual| {
-        let reads = matches!(residual.what, Quantity::Get | Quantity::NodeGet { .. });
-        let is_lacking = without_total[usize::from(!reads)] && !residual.explained;
+        let reads = match residual.what {
+            Quantity::NodeGet { .. } => true,
+            Quantity::NodePut { .. } => false,
+            Quantity::Get | Quantity::Put => return None,
+        };
         let (share, is_above) = (1.0 + residual.residual_share, residual.above_sigmas.is_some());
-        is_lacking.then(|| likelihood::lacks(share, is_above, evidence.product, reads))
+        (!residual.explained).then(|| likelihood::lacks(share, is_above, evidence.product, reads))
     };
     residuals(observations, evidence, world, forecast).iter().filter_map(shortfall).fold(0.0, f64::max)
 }

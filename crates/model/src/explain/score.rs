@@ -6,7 +6,8 @@ use linerate_record::site::{NodeGroup, Plane, Product, Site};
 use super::forecast::{Forecast, HypotheticalSite, OperationQuery, outlier_share_alone, work};
 use super::joint_likelihood::{FigureDensity, left_of_outlier};
 use super::likelihood::{
-    self, EXPLAINED_LOSS, REFUTED_SIGMAS_OF_NODES, UnknownCause, is_explained, is_refuted, is_refuted_of_node,
+    self, EXPLAINED_LOSS, InFlight, MOST_UNFILLED, REFUTED_SIGMAS_OF_NODES, UnknownCause, is_explained, is_refuted,
+    is_refuted_of_node,
 };
 use super::node_figures::{self, OperationFigures, OutlierShare};
 use super::total_forecast::{TotalForecast, beyond_outlier};
@@ -64,9 +65,43 @@ pub(super) struct Score {
     pub(super) nearest: [Option<f64>; 2],
     /// For reads and for writes, the most that it allows of the total.
     pub(super) most: [Option<f64>; 2],
-    /// For reads and for writes, by how many standard errors the total is above what is allowed, or below what is
-    /// predicted less the usual loss.
-    pub(super) misses_sigmas: [Option<f64>; 2],
+    /// For reads and for writes, how the total lies to what is predicted of it.
+    pub(super) totals: [Option<TotalFit>; 2],
+}
+
+/// A total and what a hypothesis predicts of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TotalFit {
+    observed: f64,
+    nearest: f64,
+    most: f64,
+    /// Relative standard errors: that of the figure, and the same with the curve's.
+    own: f64,
+    sigma: f64,
+    in_flight: InFlight,
+}
+
+impl TotalFit {
+    /// By how many standard errors it is above what is allowed, or below what is predicted less what systems lose, and
+    /// less what requests in flight of which nobody says how many there were may leave.
+    pub(super) fn misses_sigmas(&self) -> f64 {
+        if self.observed > self.most {
+            return (self.observed / self.most - 1.0) / self.own;
+        }
+        let filled = if self.in_flight == InFlight::Unknown { 1.0 - MOST_UNFILLED } else { 1.0 };
+        (((1.0 - EXPLAINED_LOSS) * filled - self.observed / self.nearest) / self.sigma).max(0.0)
+    }
+
+    /// The same where so much of a deviation is there, `self` being without it.
+    pub(super) fn towards(&self, whole: &TotalFit, share: f64) -> TotalFit {
+        let between = |from: f64, to: f64| from + share * (to - from);
+        TotalFit {
+            nearest: between(self.nearest, whole.nearest),
+            most: between(self.most, whole.most),
+            sigma: self.sigma.max(whole.sigma),
+            ..*self
+        }
+    }
 }
 
 /// Takes observations apart. Where every node's figure of one load is there and the total is not, their
@@ -166,7 +201,7 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         lacks: 0.0,
         nearest: [None; 2],
         most: [None; 2],
-        misses_sigmas: [None; 2],
+        totals: [None; 2],
     };
     // Which nodes they are was not known beforehand.
     let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
@@ -192,11 +227,9 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let said = TotalForecast::new(evidence, world, ceiling, reads, own);
         let place = usize::from(!reads);
         (marks.nearest[place], marks.most[place]) = (Some(said.nearest(observed)), Some(said.most));
-        marks.misses_sigmas[place] = Some(if observed > said.most {
-            (observed / said.most - 1.0) / own
-        } else {
-            ((1.0 - EXPLAINED_LOSS - observed / said.nearest(observed)) / said.sigma).max(0.0)
-        });
+        let (nearest, most) = (said.nearest(observed), said.most);
+        let fit = TotalFit { observed, nearest, most, own, sigma: said.sigma, in_flight: said.in_flight };
+        marks.totals[place] = Some(fit);
         // A curve may be wrong; a ceiling is none that is exceeded.
         marks.refuted |= is_refuted(observed / said.most, own);
         let (share, unknown) = (observed / said.nearest(observed), evidence.unknown(reads));

@@ -27,7 +27,7 @@ pub(super) struct TotalForecast<'a> {
     /// What it is wrong by: its own error, and that of the curve where it is held against one.
     pub(super) sigma: f64,
     /// Whether it is held against one.
-    in_flight: InFlight,
+    pub(super) in_flight: InFlight,
 }
 
 impl<'a> TotalForecast<'a> {

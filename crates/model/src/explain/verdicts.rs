@@ -116,6 +116,7 @@ mod tests {
             family,
             remains,
             weight: 0.5,
+            fits: remains,
             misses_sigmas: if remains { 0.0 } else { 9.0 },
             misses: Quantity::Get,
         };

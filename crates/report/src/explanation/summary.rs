@@ -1,7 +1,7 @@
 //! At most ten lines that answer: what share of its ceiling was measured and what refutes the description, which causes
 //! fit, what tells them apart, what helps. Everything else is behind `--why`.
 
-use linerate_record::explanation::{Explanation, FigureAgainstCeiling, Kind, Quantity};
+use linerate_record::explanation::{Explanation, FigureAgainstCeiling, Hypothesis, Kind, Quantity};
 use linerate_record::units::{bytes_per_s_iec, share_in_words};
 
 use crate::colour::Colour;
@@ -42,12 +42,14 @@ struct Part {
     lead: String,
     indent: usize,
     clauses: Vec<String>,
+    /// So many of them are not left out while the part is there.
+    needed: usize,
 }
 
 impl Part {
     fn new(rank: Rank, ink: Colour, lead: impl Into<String>, clauses: Vec<String>) -> Part {
         let clauses = clauses.into_iter().filter(|clause| !clause.is_empty()).collect();
-        Part { rank, ink, lead: lead.into(), indent: LEAD, clauses }
+        Part { rank, ink, lead: lead.into(), indent: LEAD, clauses, needed: 1 }
     }
 
     fn rendered(&self, sentence: &str, look: TextStyle) -> String {
@@ -60,9 +62,10 @@ impl Part {
         self.rendered(&shown.join("; "), look).lines().count()
     }
 
-    /// Lines that it has at least: what refutes the description is not cut.
+    /// Lines that it has at least: what refutes the description is not cut, nor what limits an answer.
     fn least(&self, look: TextStyle) -> usize {
-        if self.rank == Rank::Refuted { self.lines(1, look).min(WHOLE) } else { 1 }
+        let is_whole = self.rank == Rank::Refuted || self.needed > 1;
+        if is_whole { self.lines(self.needed, look).min(WHOLE) } else { 1 }
     }
 
     /// In so many lines: the first clause, cut where even that is too long, and of the others each that still fits.
@@ -125,7 +128,8 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
         parts.push(Part::new(Rank::Remark, Colour::Yellow, lead, remarks.iter().take(1).cloned().collect()));
     }
     let outcome = hypotheses::outcome_in_brief(explanation);
-    parts.push(Part { indent: 3, ..Part::new(Rank::Answer, Colour::Dim, " ▸", outcome) });
+    let needed = if explanation.verdict.outweighed { outcome.len() } else { 1 };
+    parts.push(Part { indent: 3, needed, ..Part::new(Rank::Answer, Colour::Dim, " ▸", outcome) });
     parts.push(Part::new(Rank::Answer, Colour::Dim, " remain", families(explanation)));
     let kinds = &explanation.kinds[..shown(explanation)];
     for (place, kind) in kinds.iter().enumerate() {
@@ -243,14 +247,18 @@ fn kind_part(place: usize, kind: &Kind, explanation: &Explanation) -> Option<Par
         format!("{} alike, together {}", phrases::grouped(others as u64), phrases::percent(kind.weight))
     };
     let contradicted = hypotheses::contradicted(hypothesis).unwrap_or_default();
-    let clauses =
-        vec![hypotheses::hypothesis(hypothesis), alike, hypotheses::lacks_alongside(hypothesis, &known), contradicted];
-    Some(Part::new(if place == 0 { Rank::First } else { Rank::Rival }, Colour::Yellow, lead, clauses))
+    let lacks = hypotheses::lacks_alongside(hypothesis, &known);
+    let needed = if lacks.is_empty() { 1 } else { 2 };
+    let clauses = vec![hypotheses::hypothesis(hypothesis), lacks, alike, contradicted];
+    let rank = if place == 0 { Rank::First } else { Rank::Rival };
+    Some(Part { needed, ..Part::new(rank, Colour::Yellow, lead, clauses) })
 }
 
-/// What would relieve the one whose remedy is advised, and what that gives.
+/// What would relieve the one whose remedy is advised, and what that gives. Where nothing is wrong that is known and a
+/// figure is not explained, there is none.
 fn remedy(explanation: &Explanation) -> Vec<String> {
-    let advised = explanation.verdict.advised.and_then(|place| explanation.survivors.get(place));
+    let has_one = |one: &&Hypothesis| !one.deviations.is_empty() || one.residuals.iter().all(|of| of.explained);
+    let advised = explanation.verdict.advised.and_then(|place| explanation.survivors.get(place)).filter(has_one);
     let Some(remedy) = advised.map(|one| &one.remedy) else { return Vec::new() };
     [remedy.change.clone()].into_iter().chain(hypotheses::gains(remedy)).collect()
 }

@@ -190,11 +190,19 @@ fn family(family: CauseFamily) -> &'static str {
 /// What totals leave of all families of causes, where they tell.
 pub(crate) fn families(explanation: &Explanation) -> Option<String> {
     let all = &explanation.families;
-    let remaining: Vec<CauseFamily> = all.iter().filter(|one| one.remains).map(|one| one.family).collect();
+    let remaining: Vec<&FamilyStanding> = all.iter().filter(|one| one.remains).collect();
+    let none = explanation.none_of_these;
     match remaining.as_slice() {
         [] => None,
-        [one] => Some(format!("of {} families of causes, only one remains: {}", all.len(), family(*one))),
-        several if several.contains(&CauseFamily::AsDescribed) => {
+        [one] => {
+            let or_none = if none >= LITTLE {
+                format!(", or a cause in none of them ({})", percent(none))
+            } else {
+                String::new()
+            };
+            Some(format!("of {} families of causes, only one remains: {}{or_none}", all.len(), family(one.family)))
+        }
+        several if several.iter().any(|one| one.fits && one.family == CauseFamily::AsDescribed) => {
             let (others, all) = (several.len() - 1, all.len() - 1);
             Some(format!(
                 "totals do not rule out that the site is as described, nor {others} of {all} families of causes"
@@ -211,8 +219,13 @@ const LITTLE: f64 = 0.01;
 pub(crate) fn remaining(explanation: &Explanation) -> Vec<String> {
     let (shown, little): (Vec<&FamilyStanding>, Vec<&FamilyStanding>) =
         explanation.families.iter().filter(|one| one.remains).partition(|one| one.weight >= LITTLE);
-    let mut found: Vec<String> =
-        shown.into_iter().map(|one| format!("{} {}", family(one.family), percent(one.weight))).collect();
+    let mut found: Vec<String> = shown
+        .into_iter()
+        .map(|one| {
+            let left = if one.fits { String::new() } else { format!(" (not {})", quantity(&one.misses)) };
+            format!("{}{left} {}", family(one.family), percent(one.weight))
+        })
+        .collect();
     if !little.is_empty() {
         let names: Vec<&str> = little.into_iter().map(|one| family(one.family)).collect();
         found.push(format!("less than {} each: {}", percent(LITTLE), names.join(", ")));
@@ -475,6 +488,7 @@ mod tests {
         let standing = |family, weight, misses_sigmas| FamilyStanding {
             family,
             remains: misses_sigmas <= 3.0,
+            fits: misses_sigmas <= 3.0,
             weight,
             misses_sigmas,
             misses: Quantity::Put,
