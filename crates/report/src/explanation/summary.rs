@@ -1,5 +1,5 @@
-//! At most ten lines that answer: what share of its ceiling was measured and what refutes the description, which causes
-//! fit, what tells them apart, what helps. Everything else is behind `--why`.
+//! At most fourteen lines that answer: what share of its ceiling was measured and what refutes the description, which
+//! causes fit, what tells them apart, what helps. Everything else is behind `--why`.
 
 use linerate_record::explanation::{Explanation, FigureAgainstCeiling, Hypothesis, Kind, Quantity};
 use linerate_record::units::{bytes_per_s_iec, share_in_words};
@@ -8,7 +8,7 @@ use crate::colour::Colour;
 use crate::phrases::{self, hypotheses, site_and_plan};
 use crate::terminal::{TextStyle, hanging_in};
 
-const LINES: usize = 10;
+const LINES: usize = 14;
 /// Kinds of hypotheses in a line each: the first, and what is likeliest beside it. The others are counted.
 const KINDS_SHOWN: usize = 2;
 /// Behind the first, a kind of less weight than this has no line.
