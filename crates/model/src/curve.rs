@@ -285,7 +285,8 @@ fn is_link(resource: Resource) -> bool {
 /// Whether all nodes of a set have a part of what a write takes.
 fn is_of_nodes(resource: Resource) -> bool {
     use Resource as R;
-    !matches!(resource, R::ClientIngress | R::ClientEgress | R::RackUp | R::RackDown | R::EntryNode)
+    let is_of_racks = resource.is_of_rack() || resource.is_of_client_rack();
+    !is_of_racks && !matches!(resource, R::ClientIngress | R::ClientEgress | R::EntryNode)
 }
 
 /// How many there are of the bottleneck.
@@ -295,6 +296,7 @@ fn stations(site: &Site, resource: Resource) -> u32 {
         Resource::RackUp | Resource::RackDown => {
             site.groups.iter().filter(|group| group.count > 0).map(|group| group.racks).max().unwrap_or(1).max(1)
         }
+        Resource::ClientRackUp | Resource::ClientRackDown => site.clients.racks.min(site.clients.count).max(1),
         Resource::EntryNode => 1,
         _ => site.nodes().max(1),
     }

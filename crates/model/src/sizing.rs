@@ -310,9 +310,8 @@ fn limited_name(limited: NeedLimit) -> String {
 /// A site with twice of what limits it.
 fn doubled(site: &Site, limited: NeedLimit) -> Site {
     let mut site = site.clone();
-    if let (NeedLimit::By(Resource::RackUp | Resource::RackDown), Some(uplink)) =
-        (limited, site.fabric.rack_uplink_bits_per_s.as_mut())
-    {
+    let is_of_racks = matches!(limited, NeedLimit::By(of) if of.is_of_rack() || of.is_of_client_rack());
+    if let Some(uplink) = site.fabric.rack_uplink_bits_per_s.as_mut().filter(|_| is_of_racks) {
         *uplink *= 2.0;
         site.fabric.oversubscription = None;
     }

@@ -166,11 +166,16 @@ fn ceiling_line(plan: &Plan, ceiling: &Ceiling, first: bool, look: TextStyle) ->
 /// Columns below which a table leaves its last two columns out: a formula's inputs have both.
 const WIDE: usize = 100;
 
+/// A name that is wider than its column has a line of its own.
 fn row(mark: &str, name: &str, cells: &[&str; 7], look: TextStyle) -> String {
     let [limit, assumed, bits, headroom, share, each, demand] = cells;
     let name = clean(name);
-    let row =
-        format!(" {mark:<1} {name:<RESOURCE_COLUMNS$} {limit:>10}{assumed:<1} {bits:>9} {headroom:>12} {share:>11}");
+    let lead = if width(&name) > RESOURCE_COLUMNS {
+        format!(" {mark:<1} {name}\n   {:<RESOURCE_COLUMNS$}", "")
+    } else {
+        format!(" {mark:<1} {name:<RESOURCE_COLUMNS$}")
+    };
+    let row = format!("{lead} {limit:>10}{assumed:<1} {bits:>9} {headroom:>12} {share:>11}");
     if look.width < WIDE { row } else { format!("{row} {each:>11} {demand:>13}") }
 }
 

@@ -93,6 +93,31 @@ fn a_goal_of_latency_that_no_mean_rules_out_is_told_as_that() {
     assert!(text.contains("not ruled out: p99 20.0 ms (GET, 70 % GET)"), "{text}");
 }
 
+/// What has a name that is wider than its column, and an input that the site states of something else.
+#[test]
+fn uplinks_of_the_clients_racks_are_named_and_what_they_are_assumed_to_have() {
+    use linerate_record::plan::{Input, Resource};
+    let mut made = planned::plan();
+    let ceiling = &mut made.works[0].ceilings[0];
+    ceiling.resource = Resource::ClientRackDown;
+    let path = Some("fabric.rack_uplinks".to_owned());
+    let (name, value) = ("uplinks of a clients' rack".to_owned(), "800 Gb/s".to_owned());
+    ceiling.inputs.push(Input { name, value, path, assumed: true });
+    let name = "uplinks of the clients' racks, from the spines";
+    let [brief, why, page] = [plan::text(&made, false, PLAIN), plan::text(&made, true, PLAIN), plan::html(&made)];
+    assert!(brief.contains(&format!("at most 307 GiB/s (2.64 Tb/s)*; bottleneck: {name}")), "{brief}");
+    assert!(why.contains(&format!("\n ▸ {name}\n")), "a line of its own: {why}");
+    let end = |lead: &str, rate: &str| {
+        let row = why.lines().find(|line| line.starts_with(lead) && line.contains(rate));
+        row.and_then(|row| Some(row[..row.find(rate)?].chars().count()))
+    };
+    assert_eq!(end("       ", "307 GiB/s*"), end("   private", "313 GiB/s"), "in one column: {why}");
+    assert!(page.contains(&name.replace('\'', "&#39;")), "the page names it");
+    for text in [why, page] {
+        assert!(words(&text).contains("fabric.rack_uplinks, assumed to hold for this too"), "{text}");
+    }
+}
+
 #[test]
 fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
     let mut made = planned::explanation();

@@ -358,7 +358,12 @@ pub(super) const CLIENTS: &[Key] = &[
          other keys, only `connections` and `per_core` apply.",
     ),
     key("count", Whole(1, 1_000_000), Follows(UNLESS_ON_NODES), "Client machines."),
-    key("racks", Whole(0, 10_000), Absent("no separate racks"), "Separate racks."),
+    key(
+        "racks",
+        Whole(0, 10_000),
+        Absent("no separate racks"),
+        "Separate racks, with uplinks as the nodes' racks have them.",
+    ),
     key(
         "ports",
         Whole(1, 64),

@@ -1,6 +1,6 @@
 //! The uplinks of racks.
 
-use linerate_record::plan::{Resource, Work};
+use linerate_record::plan::{Input, Resource, Work};
 use linerate_record::site::{NodeGroup, Product, Site};
 
 use super::description::{Wording, derived, factor, link, percent, rate, stated, way_in};
@@ -10,7 +10,11 @@ use crate::layout::Geometries;
 use crate::spread::link_peers::of_spines;
 use crate::traffic::{NodeFlow, NodeTraffic};
 
-pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::RackUp, Resource::RackDown] };
+pub(super) const KIND: Kind = Kind {
+    limits,
+    explain,
+    resources: &[Resource::RackUp, Resource::RackDown, Resource::ClientRackUp, Resource::ClientRackDown],
+};
 
 /// What crosses the fullest rack's uplinks.
 struct Rack {
@@ -29,6 +33,17 @@ fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     let capacity = uplink_bits_per_s / 8.0 * public(case.site).goodput();
     Case::of_site(out, Resource::RackUp, 1.0, rack.up, capacity * paths_reached(case));
     Case::of_site(out, Resource::RackDown, 1.0, rack.down, capacity);
+    if let Some(clients) = clients_in_rack(case.site) {
+        let flow = case.traffic.clients.scaled(clients / f64::from(case.site.clients.count));
+        Case::of_site(out, Resource::ClientRackUp, 1.0, flow.egress, capacity * paths_reached(case));
+        Case::of_site(out, Resource::ClientRackDown, 1.0, flow.ingress, capacity);
+    }
+}
+
+/// Clients in the fullest of their racks; nothing where they have no racks of their own.
+fn clients_in_rack(site: &Site) -> Option<f64> {
+    let (clients, racks) = (site.clients.count, site.clients.racks);
+    (clients > 0 && racks > 0).then(|| f64::from(clients.div_ceil(racks)))
 }
 
 /// Share of the paths over spines that traffic out of a rack reaches at the most. Where they are not told, all.
@@ -44,7 +59,7 @@ fn in_rack(group: &NodeGroup) -> f64 {
     (f64::from(group.count) / f64::from(group.racks.max(1))).ceil()
 }
 
-/// Groups share racks, as far as they have as many: the first rack is the fullest. Clients sit in racks of their own,
+/// Groups share racks, as far as they have as many: the first rack is the fullest. Clients are in racks of their own,
 /// or beyond the spines: all their traffic crosses the uplinks of the nodes' racks. Clients on the storage nodes are
 /// spread over racks as these are.
 fn rack(case: &Case) -> Rack {
@@ -60,11 +75,6 @@ fn rack(case: &Case) -> Rack {
         let through = traffic.client.scaled(of_clients).plus(inside);
         up += share * through.egress;
         down += share * through.ingress;
-    }
-    if case.site.clients.count > 0 && case.site.clients.racks > 0 {
-        let share = 1.0 / f64::from(case.site.clients.racks);
-        up = up.max(share * case.traffic.clients.egress);
-        down = down.max(share * case.traffic.clients.ingress);
     }
     Rack { nodes, leaves, up, down }
 }
@@ -100,6 +110,9 @@ fn of_rack(case: &Case, leaves: f64, flow: fn(&NodeTraffic) -> NodeFlow) -> Node
 }
 
 fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
+    if limit.resource.is_of_client_rack() {
+        return explain_clients(case, limit);
+    }
     let rack = rack(case);
     let uplinks = case.site.fabric.rack_uplink_bits_per_s.unwrap_or_default();
     let way = if limit.resource == Resource::RackUp { "up" } else { "down" };
@@ -128,5 +141,31 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
             "peers are spread over all nodes evenly, clients are outside of the nodes' racks \
              (docs/method/ceilings.md, \"Racks\")"
         },
+    }
+}
+
+/// The site states one speed for the uplinks of all racks: that it holds for racks of clients too is assumed.
+fn explain_clients(case: &Case, limit: &ResourceLimit) -> Wording {
+    let (site, fabric) = (case.site, &case.site.fabric);
+    let way = if limit.resource == Resource::ClientRackUp { "up" } else { "down" };
+    let key = if fabric.oversubscription.is_some() { "fabric.oversubscription" } else { "fabric.rack_uplinks" };
+    let uplinks = link(fabric.rack_uplink_bits_per_s.unwrap_or_default());
+    let of_clients =
+        |name: &str, value: u32, key: &str| stated(site, name, value.to_string(), format!("clients.{key}"));
+    Wording {
+        formula: format!(
+            "uplinks × goodput / (bytes {way} through the clients' fullest rack per client byte of the site)"
+        ),
+        inputs: vec![
+            Input { assumed: true, ..stated(site, "uplinks of a clients' rack", uplinks, key.to_owned()) },
+            derived("goodput", percent(public(site).goodput())),
+            derived("uplinks carry", rate(limit.capacity)),
+            of_clients("clients", site.clients.count, "count"),
+            of_clients("racks of clients", site.clients.racks, "racks"),
+            derived("clients in the fullest rack", clients_in_rack(site).unwrap_or_default().to_string()),
+            derived("through the rack", factor(limit.demand)),
+        ],
+        source: "each client takes an even share, and racks of clients have uplinks as those of nodes \
+                 (docs/method/ceilings.md, \"Racks\")",
     }
 }

@@ -68,12 +68,33 @@ fn a_rack_carries_what_leaves_it() {
     near(up.demand, 0.25 * (1.0 + f * 12.0 / 15.0), "GET up");
     let down = find(&site, &GET, Resource::RackDown).expect("shards come in");
     near(down.demand, 0.25 * f * 12.0 / 15.0, "GET down");
-    site.clients.count = 8;
-    site.clients.racks = 1;
-    near(find(&site, &GET, Resource::RackDown).expect("clients read").demand, 1.0, "all clients in one rack");
     site.groups[0].racks = 1;
     site.clients.count = 0;
     near(find(&site, &GET, Resource::RackUp).expect("clients read").demand, 1.0, "all nodes in one rack");
+}
+
+/// Each has its own share, as the fullest of them has clients; the nodes' racks stay as they are.
+#[test]
+fn racks_of_clients_have_uplinks_of_their_own() {
+    let mut site = test_site::site();
+    (site.groups[0].count, site.groups[0].racks) = (16, 4);
+    site.fabric.rack_uplink_bits_per_s = Some(400e9);
+    assert_eq!(find(&site, &GET, Resource::ClientRackDown), None, "clients have no racks of their own");
+    let of_nodes = find(&site, &GET, Resource::RackDown).expect("shards come in");
+    for (clients, racks, fullest) in [(8, 1, 8), (16, 2, 8), (10, 3, 4), (2, 5, 1)] {
+        (site.clients.count, site.clients.racks) = (clients, racks);
+        let case = format!("{clients} clients in {racks} racks");
+        let share = f64::from(fullest) / f64::from(clients);
+        near(find(&site, &GET, Resource::ClientRackDown).expect("clients read").demand, share, &case);
+        near(find(&site, &PUT, Resource::ClientRackUp).expect("clients write").demand, share, &case);
+        assert_eq!(find(&site, &GET, Resource::RackDown), Some(of_nodes), "{case}");
+        let ceiling = ceiling_of(&site, &GET, Resource::ClientRackDown);
+        let value = |name: &str| ceiling.inputs.iter().find(|of| of.name == name).map(|of| of.value.clone());
+        assert_eq!(value("clients in the fullest rack"), Some(fullest.to_string()), "{case}");
+        assert_eq!(value("nodes in the fullest rack"), None, "{case}");
+        let assumed: Vec<_> = ceiling.inputs.iter().filter(|of| of.assumed).map(|of| of.path.as_deref()).collect();
+        assert_eq!(assumed, [Some("fabric.rack_uplinks")], "{case}: it is stated of the nodes' racks");
+    }
 }
 
 /// A site that states a ratio is told of that, and not of a speed that it does not state.

@@ -51,7 +51,8 @@ fn family(of: Resource) -> Family {
         R::DriveBandwidth | R::DriveOperations | R::PcieDrives => Family::Drives,
         R::Memory | R::Cpu | R::PcieSocket => Family::Processors,
         R::PublicIngress | R::PublicEgress | R::PrivateIngress | R::PrivateEgress => Family::Nodes,
-        R::RackUp | R::RackDown | R::EntryNode | R::PcieNic => Family::Nodes,
+        R::RackUp | R::RackDown | R::ClientRackUp | R::ClientRackDown => Family::Nodes,
+        R::EntryNode | R::PcieNic => Family::Nodes,
     }
 }
 

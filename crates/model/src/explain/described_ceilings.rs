@@ -232,6 +232,8 @@ fn places(resource: Resource) -> (&'static str, &'static str) {
         Resource::PrivateEgress => ("out of each node on the private plane", "that link carries"),
         Resource::RackUp => ("out of each rack", "its uplinks carry"),
         Resource::RackDown => ("into each rack", "its uplinks carry"),
+        Resource::ClientRackUp => ("out of each rack of clients", "its uplinks carry"),
+        Resource::ClientRackDown => ("into each rack of clients", "its uplinks carry"),
         Resource::ClientIngress => ("into each client", "its ports carry"),
         Resource::ClientEgress => ("out of each client", "its ports carry"),
         Resource::EntryNode => ("over the one node that takes every connection", "it carries"),

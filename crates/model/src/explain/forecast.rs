@@ -517,9 +517,9 @@ pub(super) fn fullest(
     requested.map(fullness).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// Whether a limit is that of uplinks.
+/// Whether a limit is that of uplinks of the nodes' racks.
 fn is_of_rack(limit: &ResourceLimit) -> bool {
-    matches!(limit.resource, Resource::RackUp | Resource::RackDown)
+    limit.resource.is_of_rack()
 }
 
 /// What a byte takes of the uplinks of a rack whose nodes are the odd ones, where these are held back: the same as

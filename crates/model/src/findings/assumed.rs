@@ -1,4 +1,4 @@
-//! Lowest ceilings that rest on values which nobody stated.
+//! Lowest ceilings that rest on values which nobody stated. What is stated of something else is told by its own check.
 
 use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};
@@ -13,7 +13,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         let assumed: Vec<String> = ceiling
             .inputs
             .iter()
-            .filter(|input| input.assumed)
+            .filter(|input| input.assumed && input.path.as_deref().is_none_or(|path| case.site.is_assumed(path)))
             .map(|input| format!("{} = {}", input.path.as_deref().unwrap_or(&input.name), input.value))
             .collect();
         if assumed.is_empty() {

@@ -84,20 +84,35 @@ fn tolerance(product: Product, pool: &Pool, allowed: u32) -> Tolerance {
 
 /// The most units of which any may be lost, over all sets; `unit_of` says where a node belongs.
 fn survived_of_sets(pool: &Pool, allowed: u32, unit_of: impl Fn(u32) -> u32) -> u32 {
+    held_of_sets(pool, unit_of).map(|held| largest_survived(held.into_iter(), allowed)).min().unwrap_or(0)
+}
+
+/// Shards of each unit that holds any, for each set that differs from the others.
+fn held_of_sets(pool: &Pool, unit_of: impl Fn(u32) -> u32) -> impl Iterator<Item = Vec<u32>> {
     let Geometry { shards, sets, .. } = pool.geometry;
-    let of_set = |members: Vec<u32>| {
+    distinct_sets(pool.nodes, shards, sets).map(move |members| {
         let mut units: Vec<u32> = members.into_iter().map(&unit_of).collect();
         units.sort_unstable();
-        let held = units.chunk_by(|a, b| a == b).map(|same| same.len() as u32);
-        largest_survived(held, allowed)
-    };
-    distinct_sets(pool.nodes, shards, sets).map(of_set).min().unwrap_or(0)
+        units.chunk_by(|a, b| a == b).map(|same| same.len() as u32).collect()
+    })
 }
 
 fn survived_racks(pool: &Pool, allowed: u32) -> u32 {
+    survived_of_sets(pool, allowed, rack_after_rack(pool))
+}
+
+/// Where each node of a pool is, where names run through rack after rack.
+fn rack_after_rack(pool: &Pool) -> impl Fn(u32) -> u32 {
     let racks: Vec<u32> = (0_u32..).zip(&pool.racks).flat_map(|(rack, &nodes)| (0..nodes).map(move |_| rack)).collect();
     // What counts beyond the last rack is in one of its own, as by `rack_for_node`.
-    survived_of_sets(pool, allowed, |node| racks.get(node as usize).copied().unwrap_or(pool.racks.len() as u32))
+    let beyond = pool.racks.len() as u32;
+    move |node| racks.get(node as usize).copied().unwrap_or(beyond)
+}
+
+/// The most shards of a set that are in one rack, where names run through rack after rack.
+#[must_use]
+pub fn most_in_a_rack(pool: &Pool) -> u32 {
+    held_of_sets(pool, rack_after_rack(pool)).flatten().max().unwrap_or(0)
 }
 
 /// The rack, counted from 0, of a node where names run through rack after rack.

@@ -20,6 +20,10 @@ pub enum Resource {
     RackUp,
     /// A rack's uplinks from the spines.
     RackDown,
+    /// The uplinks of a rack of clients, towards the spines.
+    ClientRackUp,
+    /// The uplinks of a rack of clients, from the spines.
+    ClientRackDown,
     /// The clients' links, receiving.
     ClientIngress,
     /// The clients' links, sending.
@@ -55,6 +59,8 @@ impl Resource {
             Resource::PrivateEgress => "private link, sending",
             Resource::RackUp => "rack uplinks, to the spines",
             Resource::RackDown => "rack uplinks, from the spines",
+            Resource::ClientRackUp => "uplinks of the clients' racks, to the spines",
+            Resource::ClientRackDown => "uplinks of the clients' racks, from the spines",
             Resource::ClientIngress => "clients' links, receiving",
             Resource::ClientEgress => "clients' links, sending",
             Resource::EntryNode => "the one entry node",
@@ -85,6 +91,18 @@ impl Resource {
         }
     }
 
+    /// Whether it is the uplinks of a rack of nodes.
+    #[must_use]
+    pub const fn is_of_rack(self) -> bool {
+        matches!(self, Resource::RackUp | Resource::RackDown)
+    }
+
+    /// Whether it is the uplinks of a rack of clients.
+    #[must_use]
+    pub const fn is_of_client_rack(self) -> bool {
+        matches!(self, Resource::ClientRackUp | Resource::ClientRackDown)
+    }
+
     /// Whether it is the public plane's link of a node.
     #[must_use]
     pub const fn is_public(self) -> bool {
@@ -113,6 +131,8 @@ impl Resource {
             | Resource::PrivateEgress
             | Resource::RackUp
             | Resource::RackDown
+            | Resource::ClientRackUp
+            | Resource::ClientRackDown
             | Resource::ClientIngress
             | Resource::ClientEgress
             | Resource::EntryNode => true,
@@ -159,6 +179,7 @@ mod tests {
         for (resource, expected) in [
             (Resource::PublicEgress, "the public link, sending"),
             (Resource::RackDown, "the rack uplinks, from the spines"),
+            (Resource::ClientRackUp, "the uplinks of the clients' racks, to the spines"),
             (Resource::Cpu, "the processors"),
             (Resource::EntryNode, "the one entry node"),
             (Resource::DriveBandwidth, "drive bandwidth"),

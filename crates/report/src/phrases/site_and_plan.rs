@@ -189,6 +189,7 @@ pub(crate) fn spread(spread: &Spread, site: &Site) -> String {
 /// The same, of a link by its name.
 pub(crate) fn spread_in_words(link: &str, spread: &Spread) -> String {
     let fill = match spread.flows_to_fill {
+        (true, _) if !site.is_assumed(path) => format!("{path}, assumed to hold for this too"),
         Some(flows) => format!("95 % from {} on", plural(u64::from(flows), "flow")),
         None => "no number of flows fills them".to_owned(),
     };

@@ -42,7 +42,8 @@ pub(super) fn clients(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> 
 
 pub(super) fn rack_uplinks(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     let idle = ExpectedReading::figures(vec![0.0], "rack uplinks not full".to_owned());
-    Some(fullest_use(loaded, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
+    let uplinks = [Resource::RackUp, Resource::RackDown, Resource::ClientRackUp, Resource::ClientRackDown];
+    Some(fullest_use(loaded, &uplinks, "rack uplinks").unwrap_or(idle))
 }
 
 pub(super) fn layout(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
