@@ -126,7 +126,7 @@ mod tests {
         let ceilings = ceilings(site, &geometries(site).unwrap(), &work);
         WorkPlan {
             work,
-            goal: crate::plan::goal(site, &work, &ceilings[0]),
+            goal: crate::plan::goal(site, &work, &ceilings[0], None),
             ceilings,
             spread: Vec::new(),
             degraded_bytes_per_s: None,

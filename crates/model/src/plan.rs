@@ -9,7 +9,7 @@ use linerate_record::plan::{Ceiling, FailureScope, Goal, PLAN_SCHEMA, Plan, Spre
 use linerate_record::site::{NodeGroup, Plane, Site, Tolerates};
 
 use crate::ceilings::{ResourceLimit, ceilings, limits, strained_limits};
-use crate::curve::{curve, curve_model};
+use crate::curve::{CurveModel, curve, curve_model};
 use crate::error::ModelError;
 use crate::findings::findings;
 use crate::layout::{Geometries, Pool, degraded, geometries, layout, pools};
@@ -69,7 +69,7 @@ pub fn plan(site: &Site, requested: &PlanRequest) -> Result<Plan, ModelError> {
         let ceilings = ceilings(site, &geometries, &work);
         plans.push(WorkPlan {
             work,
-            goal: ceilings.first().and_then(|lowest| goal(site, &work, lowest)),
+            goal: ceilings.first().and_then(|lowest| goal(site, &work, lowest, curve_model.as_ref())),
             ceilings,
             curve: curve_model.map(|curve_model| curve(site, &curve_model)),
             spread: spreads::of_work(site, &geometries, &spread, &work),
@@ -103,15 +103,27 @@ fn of_requested_size<'s>(site: &'s Site, requested: &PlanRequest) -> Cow<'s, Sit
     Cow::Owned(site)
 }
 
-/// What a site's goal for a work is of its lowest ceiling; absent for a mix, and where none is stated.
-pub(crate) fn goal(site: &Site, work: &Work, lowest: &Ceiling) -> Option<Goal> {
+/// What a site's goal for a work is of its lowest ceiling, and the requests in flight that it takes; absent for a mix,
+/// and where none is stated.
+pub(crate) fn goal(site: &Site, work: &Work, lowest: &Ceiling, curve: Option<&CurveModel>) -> Option<Goal> {
     let stated = match work.read_share {
         share if share >= 1.0 => site.goals.get_bytes_per_s,
         share if share <= 0.0 => site.goals.put_bytes_per_s,
         _ => None,
     };
     let (bytes_per_s, ceiling) = (stated?, lowest.limit_bytes_per_s);
-    Some(Goal { bytes_per_s, ceiling_share: bytes_per_s / ceiling, within_reach: bytes_per_s <= ceiling })
+    let ceiling_share = bytes_per_s / ceiling;
+    let gives = |curve: &CurveModel, in_flight: u64| curve.share(in_flight as f64) >= ceiling_share;
+    let clients = u64::from(site.askers()) * u64::from(site.clients.connections);
+    let is_stated = clients > 0 && !site.is_assumed("clients.connections");
+    let fewest = curve.map(|curve| (curve, curve.reaching(ceiling_share)));
+    Some(Goal {
+        bytes_per_s,
+        ceiling_share,
+        within_reach: bytes_per_s <= ceiling,
+        in_flight: fewest.filter(|(curve, fewest)| gives(curve, *fewest)).map(|(_, fewest)| fewest),
+        within_clients_reach: curve.filter(|_| is_stated).map(|curve| gives(curve, clients)),
+    })
 }
 
 /// GET, PUT, and the mix where one is asked for.
@@ -304,6 +316,31 @@ mod tests {
         }
         let plain = plan(&test_site::site(), &PlanRequest::default()).unwrap();
         assert_eq!((plain.works[0].goal, plain.layout.goal_within_reach), (None, None));
+    }
+
+    #[test]
+    fn a_goal_has_the_requests_in_flight_that_it_takes_and_whether_the_stated_clients_keep_as_many() {
+        let site = test_site::site();
+        let lowest = plan(&site, &PlanRequest::default()).unwrap().works[0].ceilings[0].limit_bytes_per_s;
+        let goal_with = |connections: u32, share: f64, are_assumed: bool| {
+            let mut site = site.clone();
+            (site.clients.connections, site.goals.get_bytes_per_s) = (connections, Some(share * lowest));
+            if are_assumed {
+                site.assumed.insert("clients.connections".to_owned(), "not stated".to_owned());
+            }
+            plan(&site, &PlanRequest::default()).unwrap().works[0].goal.expect("a goal is stated")
+        };
+        let goal = goal_with(1, 0.8, false);
+        let takes = goal.in_flight.expect("less than the ceiling");
+        assert!(goal.within_reach && goal.within_clients_reach == Some(false) && takes > 32, "{goal:?}");
+        let each = u32::try_from(takes.div_ceil(32)).unwrap();
+        for (connections, within) in [(each - 1, false), (each, true)] {
+            let goal = goal_with(connections, 0.8, false);
+            assert_eq!((goal.in_flight, goal.within_clients_reach), (Some(takes), Some(within)), "{connections}");
+        }
+        assert_eq!(goal_with(1, 0.8, true).within_clients_reach, None, "nobody stated it");
+        let above = goal_with(64, 1.25, false);
+        assert_eq!((above.in_flight, above.within_clients_reach), (None, Some(false)), "no number gives it");
     }
 
     #[test]

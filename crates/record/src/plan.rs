@@ -96,6 +96,13 @@ pub struct Goal {
     pub ceiling_share: f64,
     /// Whether it is not above that ceiling.
     pub within_reach: bool,
+    /// The fewest requests in flight that give it, by the curve; absent where none do.
+    #[serde(default)]
+    pub in_flight: Option<u64>,
+    /// Whether the requests that the site's clients keep in flight give it, by the curve; absent where nobody stated
+    /// how many these are.
+    #[serde(default)]
+    pub within_clients_reach: Option<bool>,
 }
 
 /// Throughput and latency over requests in flight.
@@ -343,6 +350,8 @@ pub struct PlanFinding {
 pub enum SiteGoal {
     /// Throughput of a work.
     Throughput { work: Work },
+    /// The same, by the requests in flight that it takes.
+    InFlight { work: Work },
     /// The 99th percentile of the latency of a work.
     P99 {
         work: Work,

@@ -93,6 +93,30 @@ fn a_goal_of_latency_that_no_mean_rules_out_is_told_as_that() {
     assert!(text.contains("not ruled out: p99 20.0 ms (GET, 70 % GET)"), "{text}");
 }
 
+/// The ceiling allows it, and what the site states to be in flight does not give it: neither is said without the other.
+#[test]
+fn a_goal_that_the_stated_clients_do_not_reach_is_no_goal_within_reach() {
+    use linerate_record::finding::Severity;
+    use linerate_record::plan::{PlanFinding, SiteGoal};
+    let mut made = planned::plan();
+    let goal = made.works[0].goal.as_mut().expect("a goal of GET");
+    (goal.in_flight, goal.within_clients_reach) = (Some(1_050), Some(false));
+    let said =
+        "the ceiling allows GET 200 GiB/s (65 % of it); its clients' 140 in flight would give 220 GiB/s: it takes";
+    let text = words(&plan::text(&made, false, PLAIN));
+    assert!(text.contains(&format!("goals {said} 1050")) && !text.contains("within reach"), "{text}");
+    // The finding says the same; it is not on the first screen twice.
+    let (work, found) = (made.works[0].work, made.findings[0].clone());
+    let claim = "more than its clients keep".to_owned();
+    let goal = Some(SiteGoal::InFlight { work });
+    made.findings.insert(1, PlanFinding { goal, claim, severity: Severity::Warning, ..found });
+    assert_eq!(words(&plan::text(&made, false, PLAIN)), text);
+    assert!(plan::text(&made, true, PLAIN).contains("more than its clients keep"));
+    assert!(plan::html(&made).contains("more than its clients keep"));
+    made.works[0].goal.as_mut().expect("a goal of GET").within_clients_reach = None;
+    assert!(plan::text(&made, false, PLAIN).contains("within reach: GET 200 GiB/s"), "nobody stated the requests");
+}
+
 /// What has a name that is wider than its column, and an input that the site states of something else.
 #[test]
 fn uplinks_of_the_clients_racks_are_named_and_what_they_are_assumed_to_have() {

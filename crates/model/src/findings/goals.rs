@@ -2,7 +2,7 @@
 //! promised either.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{PlanFinding, PlanFindingKind, PoolLayout, SiteGoal, WorkPlan};
+use linerate_record::plan::{Goal, PlanFinding, PlanFindingKind, PoolLayout, SiteGoal, WorkPlan};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, duration_ns};
 
 use super::{Case, finding, lowest};
@@ -19,6 +19,9 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
     let goals = &case.site.goals;
     for work in case.works {
         let (Some(goal), Some(ceiling)) = (work.goal, lowest(work)) else { continue };
+        if goal.within_reach && goal.within_clients_reach == Some(false) {
+            out.extend(too_few_in_flight(case, work, &goal));
+        }
         if goal.ceiling_share <= NO_ROOM {
             continue;
         }
@@ -58,6 +61,35 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         let found = finding(PlanFindingKind::GoalMissed, severity, claim, evidence, remedy, "goals and layout");
         out.push(PlanFinding { goal: Some(SiteGoal::Usable), ..found });
     }
+}
+
+/// The ceiling allows a goal, and the requests in flight that the site states do not give it.
+fn too_few_in_flight(case: &Case, work: &WorkPlan, goal: &Goal) -> Option<PlanFinding> {
+    let own = work.curve.as_ref()?.clients?;
+    let (clients, connections) = (u64::from(case.site.askers()), case.site.clients.connections);
+    let claim = format!(
+        "the goal of {} for {} takes more requests in flight than the site's clients keep",
+        bytes_per_s_iec(goal.bytes_per_s),
+        work_name(&work.work)
+    );
+    let each = goal.in_flight.map(|in_flight| (in_flight, in_flight.div_ceil(clients.max(1))));
+    let takes = match each {
+        Some((in_flight, each)) => format!("it takes {in_flight}, {each} on each client"),
+        None => "no number that was looked at gives it".to_owned(),
+    };
+    let evidence = format!(
+        "the ceiling allows it: it is {:.0} % of it; {clients} × {connections} = {} in flight give {}, and {takes}",
+        100.0 * goal.ceiling_share,
+        own.in_flight,
+        bytes_per_s_iec(own.bytes_per_s)
+    );
+    let remedy = match each {
+        Some((_, each)) => format!("more requests in flight: clients.connections {each}, or more clients"),
+        None => "more requests in flight, or a wider bottleneck".to_owned(),
+    };
+    let source = "mean-value analysis (docs/method/ceilings.md)";
+    let found = finding(PlanFindingKind::GoalMissed, Severity::Warning, claim, evidence, &remedy, source);
+    Some(PlanFinding { goal: Some(SiteGoal::InFlight { work: work.work }), ..found })
 }
 
 /// The model knows the mean latency at some load. A 99th percentile below the mean would need a hundredth of all
@@ -137,6 +169,8 @@ fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::site::Site;
+
     use super::super::tests::findings_after;
     use super::*;
 
@@ -171,6 +205,33 @@ mod tests {
         });
         assert!(found.is_empty(), "{found:?}");
         assert!(findings_after(PlanFindingKind::GoalMissed, |_| ()).is_empty());
+    }
+
+    #[test]
+    fn a_goal_that_the_stated_requests_in_flight_do_not_give_is_a_warning_with_how_many_do() {
+        let mut site = crate::test_site::site();
+        let planned = |site: &Site| crate::plan::plan(site, &crate::plan::PlanRequest::default()).unwrap();
+        site.goals.get_bytes_per_s = Some(0.8 * planned(&site).works[0].ceilings[0].limit_bytes_per_s);
+        let found = |site: &Site| {
+            let is_of_goals = |one: &PlanFinding| one.kind == PlanFindingKind::GoalMissed;
+            planned(site).findings.into_iter().filter(is_of_goals).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&site), [], "32 × 64 are enough");
+        site.clients.connections = 1;
+        let warnings = found(&site);
+        assert_eq!((warnings.len(), warnings[0].severity), (1, Severity::Warning), "{warnings:?}");
+        let work = planned(&site).works.swap_remove(0);
+        let (own, takes) = (work.curve.unwrap().clients.unwrap(), work.goal.unwrap().in_flight.unwrap());
+        assert_eq!(warnings[0].goal, Some(SiteGoal::InFlight { work: work.work }));
+        let expected = format!(
+            "the ceiling allows it: it is 80 % of it; 32 × 1 = 32 in flight give {}, and it takes {takes}, {} on \
+             each client",
+            bytes_per_s_iec(own.bytes_per_s),
+            takes.div_ceil(32)
+        );
+        assert_eq!(warnings[0].evidence, expected);
+        site.assumed.insert("clients.connections".to_owned(), "not stated".to_owned());
+        assert_eq!(found(&site), [], "nobody stated how many there are");
     }
 
     /// 32 clients × 64 in flight over some ceiling: the mean follows from Little's law, X × R = 2048 requests.

@@ -4,8 +4,8 @@ use linerate_record::explanation::{
     DistinguishingReading, Explanation, Hypothesis, Kind, LeftOutFigure, Observations, Observed, Quantity,
 };
 use linerate_record::plan::{
-    Ceiling, Curve, CurvePoint, FailureScope, Input, LayoutPlan, Plan, PoolLayout, Rebuild, Resource, ScalePoint,
-    Sizing, Spread, Tolerance, Work,
+    Ceiling, Curve, CurvePoint, FailureScope, Goal, Input, LayoutPlan, Plan, PoolLayout, Rebuild, Resource, ScalePoint,
+    Sizing, Spread, Tolerance, Work, WorkPlan,
 };
 use linerate_record::site::{
     Clients, ClientsOn, Entry, NodeGroup, Plane, Product, Protection, Site, Tolerates, TrafficPolicy,
@@ -141,6 +141,22 @@ pub(crate) fn knee(curve: &Curve) -> String {
         .as_ref()
         .map_or_else(String::new, |own| format!(" (its clients' {}: {})", grouped(own.in_flight), percent(own.share)));
     format!("{} at {} in flight{own}", percent(share), grouped(in_flight))
+}
+
+/// A goal that the ceiling allows, and the stated requests in flight of the site's clients do not give: `the ceiling
+/// allows PUT 300 GiB/s (81 % of it); its clients' 320 in flight would give 85.0 GiB/s: it takes 1050`.
+pub(crate) fn too_few_in_flight(of: &WorkPlan, goal: &Goal) -> Option<String> {
+    let is_short = goal.within_reach && goal.within_clients_reach == Some(false);
+    let own = of.curve.as_ref().and_then(|curve| curve.clients).filter(|_| is_short)?;
+    let takes = goal.in_flight.map_or_else(String::new, |in_flight| format!(": it takes {}", grouped(in_flight)));
+    Some(format!(
+        "the ceiling allows {} {} ({} of it); its clients' {} in flight would give {}{takes}",
+        work_alone(&of.work),
+        bytes_per_s_iec(goal.bytes_per_s),
+        percent(goal.ceiling_share),
+        grouped(own.in_flight),
+        bytes_per_s_iec(own.bytes_per_s)
+    ))
 }
 
 /// What a curve rests on.

@@ -87,9 +87,13 @@ fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
 
 /// Goals that are missed, and those that no ceiling forbids, with what they are of it.
 fn goals(plan: &Plan, look: TextStyle) -> String {
-    let (mut reached, mut missed) = (Vec::new(), Vec::new());
+    let (mut reached, mut missed, mut allowed) = (Vec::new(), Vec::new(), Vec::new());
     for work in &plan.works {
         let Some(goal) = work.goal else { continue };
+        if let Some(short) = site_and_plan::too_few_in_flight(work, &goal) {
+            allowed.push(short);
+            continue;
+        }
         let reported = format!("{} {}", site_and_plan::work_alone(&work.work), bytes_per_s_iec(goal.bytes_per_s));
         if goal.within_reach {
             let share = phrases::percent(goal.ceiling_share);
@@ -118,6 +122,10 @@ fn goals(plan: &Plan, look: TextStyle) -> String {
     if !reached.is_empty() {
         let lead = if missed.is_empty() { " goals" } else { "" };
         text.push_str(&hanging(lead, LEAD, &format!("within reach: {}", reached.join(", ")), look));
+    }
+    for short in allowed {
+        let lead = if text.is_empty() { " goals" } else { "" };
+        text.push_str(&hanging_in(Colour::Yellow, lead, LEAD, &short, look));
     }
     if let Some(p99) = open {
         let lead = if text.is_empty() { " goals" } else { "" };
@@ -150,13 +158,17 @@ fn slow(plan: &Plan) -> Option<String> {
 fn p99_missed(finding: &PlanFinding) -> Option<(u64, String)> {
     match finding.goal? {
         SiteGoal::P99 { work, p99_ns } => Some((p99_ns, site_and_plan::work_alone(&work))),
-        SiteGoal::Throughput { .. } | SiteGoal::Usable => None,
+        SiteGoal::Throughput { .. } | SiteGoal::InFlight { .. } | SiteGoal::Usable => None,
     }
 }
 
-/// Whether the line of goals has said it: a goal is out of reach.
+/// Whether the lines of goals have said it: a goal is out of reach, or takes more requests in flight than there are.
 fn is_reported(finding: &PlanFinding) -> bool {
-    finding.goal.is_some() && finding.severity == Severity::Critical
+    match finding.goal {
+        Some(SiteGoal::InFlight { .. }) => true,
+        Some(_) => finding.severity == Severity::Critical,
+        None => false,
+    }
 }
 
 /// The most severe that are more than notes and are not told as goals, in so many lines where those that have to be

@@ -249,6 +249,8 @@ fn work(read_share: f64, scale: f64) -> WorkPlan {
             bytes_per_s: 200.0 * GIB,
             ceiling_share: 200.0 / (307.1 * scale),
             within_reach: true,
+            in_flight: Some(103),
+            within_clients_reach: Some(true),
         }),
     }
 }
