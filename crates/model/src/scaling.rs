@@ -94,7 +94,7 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<ScalingBend>
     let (mut bends, protection) = (Vec::new(), site.engine.protection);
     let none: Vec<u32> = points.iter().filter(|point| point.set_drives == 0).map(|point| point.nodes).collect();
     if let Some(&nodes) = none.first() {
-        bends.push(ScalingBend { nodes, why: refusals(&none) });
+        bends.push(ScalingBend { nodes, why: format!("{}: {}", refusals(&none), unfit(site)) });
     }
     let working: Vec<&ScalePoint> = points.iter().filter(|point| point.set_drives > 0).collect();
     for (place, work) in works.iter().enumerate() {
@@ -228,7 +228,23 @@ fn refusals(nodes: &[u32]) -> String {
     let more = nodes.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let noun = if nodes == [1] { "node" } else { "nodes" };
-    format!("the engine does not start on {}{more} {noun}: no layout fits", named.join(", "))
+    format!("the engine does not start on {}{more} {noun}", named.join(", "))
+}
+
+/// Why it does not: engines that choose a layout find none; one that is given holds for itself alone.
+fn unfit(site: &Site) -> String {
+    let from = if site.is_assumed("engine.protection") { "assumed" } else { "stated" };
+    let name = |data, parity| site.engine.protection.layout_name(data, parity);
+    let given = match site.engine.protection {
+        Protection::Sets { set_drives: None, .. } => return "no layout fits".to_owned(),
+        Protection::Sets { set_drives: Some(drives), parity: Some(parity) } => {
+            format!("{from} {}", name(drives.saturating_sub(parity), parity))
+        }
+        Protection::Sets { set_drives: Some(drives), parity: None } => format!("{from} set of {drives} drives"),
+        Protection::Erasure { data, parity } => format!("{from} {}", name(data, parity)),
+        Protection::Replicas { copies } => format!("{from} layout, {},", copies_name(copies)),
+    };
+    format!("the {given} does not fit; other layouts may")
 }
 
 #[cfg(test)]
@@ -262,6 +278,24 @@ mod tests {
         assert!(bend_at(&scaling, 33, "PUT falls").is_some(), "{:#?}", scaling.bends);
         assert!(bend_at(&scaling, 17, "does not start on 17, 19, 23").is_some(), "{:#?}", scaling.bends);
         assert!(scaling.points[16].limits_bytes_per_s.is_empty());
+    }
+
+    /// Sets of 14 drives fit multiples of 7 nodes of 12 drives each; sets that the engine chooses fit more.
+    #[test]
+    fn numbers_of_nodes_that_a_stated_layout_does_not_fit_are_said_to_be_refused_for_it_alone() {
+        let mut stated = unlimited();
+        stated.engine.protection = Protection::Sets { set_drives: Some(14), parity: Some(4) };
+        let found = scaling(&stated, 40..=64, &[GET, PUT]);
+        let working: Vec<u32> =
+            found.points.iter().filter(|point| point.set_drives > 0).map(|point| point.nodes).collect();
+        assert_eq!(working, [42, 49, 56, 63]);
+        let expected = "does not start on 40, 41, 43, 44, 45, 46, 47, 48, 50, 51, 52, 53 and 9 more nodes: the stated \
+                        10 + 4 does not fit; other layouts may";
+        assert!(bend_at(&found, 40, expected).is_some(), "{:#?}", found.bends);
+        stated.assumed.insert("engine.protection".to_owned(), "not stated".to_owned());
+        assert!(bend_at(&scaling(&stated, 40..=64, &[GET]), 40, "the assumed 10 + 4 does not fit").is_some());
+        let chosen = scaling(&unlimited(), 40..=64, &[GET]);
+        assert!(bend_at(&chosen, 41, "41, 43, 47, 53, 59, 61 nodes: no layout fits").is_some(), "{:#?}", chosen.bends);
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn whole(plan: &Plan, look: TextStyle) -> String {
     if let Some(sizing) = &plan.sizing {
         text.push_str(&sizing_lines(sizing, plan.site.engine.protection, look));
     }
-    text.push_str(&scaling(plan, look));
+    text.push_str(&scaling(plan, usize::MAX, look));
     text.push('\n');
     text.push_str(&findings(&plan.findings, look));
     text.push_str(&assumed(&plan.site, look));
@@ -265,8 +265,9 @@ fn sizing_lines(sizing: &Sizing, protection: Protection, look: TextStyle) -> Str
     format!("\n{}{tolerated}{}", hanging(" need", 13, &reported, look), hanging("   why", 13, &sizing.why, look))
 }
 
-fn scaling(plan: &Plan, look: TextStyle) -> String {
-    let rows = site_and_plan::scale_rows(plan);
+/// The table over nodes, of so many rows at the most.
+fn scaling(plan: &Plan, rows_max: usize, look: TextStyle) -> String {
+    let rows = site_and_plan::scale_rows(plan, rows_max);
     let Some(scaling) = plan.scaling.as_ref().filter(|_| !rows.is_empty()) else { return String::new() };
     let works: Vec<String> = plan.works.iter().map(|work| site_and_plan::work_alone(&work.work)).collect();
     let heads: Vec<(&str, &str)> = works.iter().map(|work| (work.as_str(), "bottleneck")).collect();
@@ -275,24 +276,32 @@ fn scaling(plan: &Plan, look: TextStyle) -> String {
     let head = scale_row("nodes", &heads, "set (parity)", "usable", columns);
     let mut text = format!("\n{}\n", paint(Colour::Dim, &head, look));
     for (point, bends) in &rows {
-        text.push_str(&scale_line(point, works.len(), columns));
+        text.push_str(&scale_line(point, works.len(), columns, plan.site.engine.protection));
         for why in bends {
             text.push_str(&hanging_in(Colour::Yellow, "        ←", 10, why, look));
         }
     }
-    let shown: usize = rows.iter().map(|(_, bends)| bends.len()).sum();
-    if let Some(more) = scaling.bends.len().checked_sub(shown).filter(|more| *more > 0) {
-        let reported =
-            format!("{} not shown; the JSON has every number of nodes", phrases::plural(more as u64, "bend"));
+    let bends: usize = rows.iter().map(|(_, bends)| bends.len()).sum();
+    let starting = |points: &mut dyn Iterator<Item = &ScalePoint>| points.filter(|p| site_and_plan::starts(p)).count();
+    let shown = starting(&mut rows.iter().map(|(point, _)| *point));
+    let left_out = [
+        (starting(&mut scaling.points.iter()).saturating_sub(shown), "number", " of nodes"),
+        (scaling.bends.len().saturating_sub(bends), "bend", ""),
+    ];
+    let left_out = left_out.into_iter().filter(|(count, ..)| *count > 0);
+    let left_out: Vec<String> =
+        left_out.map(|(count, noun, of)| format!("{}{of}", phrases::plural(count as u64, noun))).collect();
+    if !left_out.is_empty() {
+        let reported = format!("{} not shown; --why has all", left_out.join(", "));
         text.push_str(&hanging("      …", 8, &reported, look));
     }
     text
 }
 
-fn scale_line(point: &ScalePoint, works: usize, columns: usize) -> String {
+fn scale_line(point: &ScalePoint, works: usize, columns: usize, protection: Protection) -> String {
     let nodes = point.nodes.to_string();
-    if point.limits_bytes_per_s.is_empty() {
-        return format!(" {nodes:>6}  no layout fits\n");
+    if !site_and_plan::starts(point) {
+        return format!(" {nodes:>6}  {}\n", site_and_plan::unfit(protection));
     }
     let limits: Vec<String> = point.limits_bytes_per_s.iter().map(|limit| bytes_per_s_iec(*limit)).collect();
     let bottleneck = point.bottlenecks.iter().map(|resource| resource.name()).chain(iter::repeat(ABSENT));

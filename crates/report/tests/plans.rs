@@ -2,6 +2,8 @@
 
 use linerate_record::explanation::{Explanation, LeftOutFigure, Quantity};
 use linerate_record::plan::{Plan, PoolLayout};
+use linerate_record::site::Protection;
+use linerate_record::units::bytes_per_s_iec;
 use linerate_report::terminal::TextStyle;
 use linerate_report::{explanation, plan};
 
@@ -140,6 +142,32 @@ fn uplinks_of_the_clients_racks_are_named_and_what_they_are_assumed_to_have() {
     for text in [why, page] {
         assert!(words(&text).contains("fabric.rack_uplinks, assumed to hold for this too"), "{text}");
     }
+}
+
+/// 10 + 4 on 40 to 64 nodes fits four numbers of them: each has its row, and the others are refused for it alone.
+#[test]
+fn each_number_of_nodes_that_the_engine_starts_on_has_a_row() {
+    let mut made = planned::plan();
+    made.site.engine.protection = Protection::Sets { set_drives: Some(14), parity: Some(4) };
+    let mut scaling = planned::scaling(64);
+    scaling.points.retain(|point| point.nodes >= 40);
+    for point in scaling.points.iter_mut().filter(|point| point.nodes % 7 != 0) {
+        (point.limits_bytes_per_s, point.bottlenecks) = (Vec::new(), Vec::new());
+    }
+    scaling.bends.clear();
+    made.scaling = Some(scaling);
+    for text in [plan::text(&made, false, PLAIN), plan::text(&made, true, PLAIN)] {
+        for nodes in [42, 49, 56, 63] {
+            let row = format!(
+                "\n     {nodes}  {:>10} public link",
+                bytes_per_s_iec(2.7 * f64::from(nodes) * 1_073_741_824.0)
+            );
+            assert!(text.contains(&row), "{row:?}: {text}");
+        }
+        assert!(text.contains("\n     40  this layout does not fit\n") && !text.contains("\n     41 "), "{text}");
+        assert!(!text.contains("not shown"), "{text}");
+    }
+    assert!([42, 49, 56, 63].iter().all(|nodes| plan::html(&made).contains(&format!("data-value=\"{nodes}\""))));
 }
 
 #[test]
@@ -332,7 +360,10 @@ fn a_curve_of_many_numbers_of_nodes_is_told_in_few_rows() {
         (1..=484).map(|nodes| linerate_record::plan::ScalingBend { nodes, why: format!("bend {nodes}") }).collect();
     plan.scaling = Some(scaling);
     let text = plan::text(&plan, false, PLAIN);
-    assert!(text.contains("bend 484") && text.contains("bend 256") && text.contains("bends not shown"), "{text}");
+    assert!(text.contains("bend 484") && text.contains("bend 256"), "{text}");
+    assert!(text.contains("464 numbers of nodes, 464 bends not shown; --why has all"), "{text}");
+    let whole = plan::text(&plan, true, PLAIN);
+    assert!((1..=484).all(|nodes| whole.contains(&format!("bend {nodes}\n"))) && !whole.contains("not shown"));
     assert!(text.lines().count() < 150, "{}", text.lines().count());
     assert!(plan::html(&plan).len() < 400_000, "{}", plan::html(&plan).len());
 }

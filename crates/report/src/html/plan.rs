@@ -250,7 +250,7 @@ fn scaling(plan: &Plan) -> String {
     let mut heads = vec!["Nodes"];
     heads.extend(works.iter().flat_map(|work| [work.as_str(), "<Bottleneck"]));
     heads.extend(["Drives of a set (parity)", "Usable", "<Here"]);
-    let rows: String = site_and_plan::scale_rows(plan)
+    let rows: String = site_and_plan::scale_rows(plan, site_and_plan::SCALE_ROWS)
         .iter()
         .map(|(point, bends)| {
             let k = scaling.points.iter().position(|p| p.nodes == point.nodes).unwrap_or(0);
@@ -271,8 +271,11 @@ fn scaling(plan: &Plan) -> String {
                 .whole()
         })
         .collect();
-    let hint = "Dashed: where the curve bends. The table has the ends, powers of two and the first bends; the JSON has \
-                every number of nodes.";
+    let hint = format!(
+        "Dashed: where the curve bends. The table has at most {} rows: the ends, powers of two, the first bends, and \
+         others on which the engine starts; the JSON has every number of nodes.",
+        site_and_plan::SCALE_ROWS
+    );
     format!(
         "<p class=\"hint\">{hint}</p>\n<div class=\"pair js-only\" id=\"scaling-charts\"></div>\n{}",
         table("Numbers of nodes", &heads, &rows)

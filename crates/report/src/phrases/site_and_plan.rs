@@ -189,6 +189,7 @@ pub(crate) fn origin(input: &Input, site: &Site) -> String {
     match (input.assumed, path) {
         (false, _) => path.to_owned(),
         (true, "") => "an estimate of the model".to_owned(),
+        (true, _) if !site.is_assumed(path) => format!("{path}, assumed to hold for this too"),
         (true, _) => {
             let reason = site.assumed.iter().find(|(key, _)| below(key)).map(|(_, reason)| reason.as_str());
             format!("{path}, assumed: {}", reason.unwrap_or("not stated"))
@@ -205,7 +206,6 @@ pub(crate) fn spread(spread: &Spread, site: &Site) -> String {
 /// The same, of a link by its name.
 pub(crate) fn spread_in_words(link: &str, spread: &Spread) -> String {
     let fill = match spread.flows_to_fill {
-        (true, _) if !site.is_assumed(path) => format!("{path}, assumed to hold for this too"),
         Some(flows) => format!("95 % from {} on", plural(u64::from(flows), "flow")),
         None => "no number of flows fills them".to_owned(),
     };
@@ -352,26 +352,39 @@ pub(crate) fn set(point: &ScalePoint) -> String {
     format!("{} ({})", point.set_drives, point.parity_shards)
 }
 
-/// The rows of the scaling table: the ends, powers of two and the bends, as many as a reader takes in. All stand in
-/// JSON.
-pub(crate) fn scale_rows(plan: &Plan) -> Vec<(&ScalePoint, Vec<&str>)> {
-    const ROWS_MAX: usize = 20;
+/// Rows of the scaling table that a reader takes in.
+pub(crate) const SCALE_ROWS: usize = 20;
+
+/// The rows of the scaling table: the ends, powers of two and the first bends, and of all other numbers of nodes that
+/// the engine starts on as many as have room, evenly over the range. All stand in JSON.
+pub(crate) fn scale_rows(plan: &Plan, rows_max: usize) -> Vec<(&ScalePoint, Vec<&str>)> {
     let Some(scaling) = &plan.scaling else { return Vec::new() };
     let ends = [scaling.points.first(), scaling.points.last()].map(|p| p.map(|p| p.nodes));
-    let firm =
-        |p: &ScalePoint| ends.contains(&Some(p.nodes)) || p.nodes.is_power_of_two() && !p.limits_bytes_per_s.is_empty();
-    let mut room = ROWS_MAX.saturating_sub(scaling.points.iter().filter(|p| firm(p)).count());
-    let mut rows = Vec::new();
-    for point in &scaling.points {
-        let bends = scaling.bends.iter().filter(|b| b.nodes == point.nodes);
-        let bends: Vec<&str> = bends.map(|b| b.why.as_str()).collect();
-        let bend = !firm(point) && !bends.is_empty() && room > 0;
-        room -= usize::from(bend);
-        if bend || firm(point) {
-            rows.push((point, bends));
-        }
+    let firm = |p: &&ScalePoint| ends.contains(&Some(p.nodes)) || p.nodes.is_power_of_two() && starts(p);
+    let (firm, others): (Vec<&ScalePoint>, Vec<&ScalePoint>) = scaling.points.iter().partition(firm);
+    let bends = |nodes: u32| scaling.bends.iter().filter(move |b| b.nodes == nodes).map(|b| b.why.as_str());
+    let (bent, others): (Vec<&ScalePoint>, Vec<&ScalePoint>) =
+        others.into_iter().partition(|p| bends(p.nodes).next().is_some());
+    let others: Vec<&ScalePoint> = others.into_iter().filter(|p| starts(p)).collect();
+    let bent = bent.into_iter().take(rows_max.saturating_sub(firm.len()));
+    let mut rows: Vec<&ScalePoint> = firm.iter().copied().chain(bent).collect();
+    let room = rows_max.saturating_sub(rows.len()).min(others.len());
+    rows.extend((0..room).map(|place| others[place * others.len() / room]));
+    rows.sort_by_key(|p| p.nodes);
+    rows.into_iter().map(|p| (p, bends(p.nodes).collect())).collect()
+}
+
+/// Whether the engine starts on so many nodes.
+pub(crate) fn starts(point: &ScalePoint) -> bool {
+    !point.limits_bytes_per_s.is_empty()
+}
+
+/// What stands in place of figures where it does not.
+pub(crate) fn unfit(protection: Protection) -> &'static str {
+    match protection {
+        Protection::Sets { set_drives: None, .. } => "no layout fits",
+        _ => "this layout does not fit",
     }
-    rows
 }
 
 /// Nodes of a group: `storage: 56 nodes in 7 racks, each with 8 × 15.4 TB, 2 × 25.0 Gb/s`.

@@ -30,7 +30,7 @@ pub(super) fn text(plan: &Plan, look: TextStyle) -> String {
     if let Some(sizing) = &plan.sizing {
         text.push_str(&sizing_lines(sizing, site.engine.protection, look));
     }
-    text.push_str(&scaling(plan, look));
+    text.push_str(&scaling(plan, site_and_plan::SCALE_ROWS, look));
     text + &hanging(" --why", LEAD, &rest(plan, shown), look)
 }
 
