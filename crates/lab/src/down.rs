@@ -23,10 +23,9 @@ pub fn down(state: &Path, name: &LabName) -> Result<(), LabError> {
 
 /// The same of a folder that is open.
 pub(crate) fn remove(folder: LabFolder) -> Result<(), LabError> {
-    // Without a record nothing but the folder was made.
-    if let Some(record) = folder.record()? {
-        remove_parts(&record)?;
-    }
+    // Without a record nothing but the folder was made, and nothing else is in it.
+    let Some(record) = folder.record()? else { return folder.remove_unmade() };
+    remove_parts(&record)?;
     check_nothing_mounted(folder.path())?;
     mounts::unshare(folder.path())?;
     folder.remove()
@@ -81,5 +80,30 @@ fn check_nothing_mounted(folder: &Path) -> Result<(), LabError> {
     match mounts::mount_points()?.into_iter().find(|point| point.starts_with(folder) && point != folder) {
         Some(point) => Err(LabError::Taken { what: format!("something mounted at {}", point.display()) }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_a_kill_before_the_record_leaves_is_removed_and_nothing_else_is() {
+        let state = tempfile::tempdir().unwrap();
+        let lab: LabName = "lab".parse().unwrap();
+        let path = state.path().join("lab");
+        for left in [&[][..], &["lock"], &["lab.new", "lock"]] {
+            drop(LabFolder::make(state.path(), &lab).unwrap());
+            fs::remove_file(path.join("lock")).unwrap();
+            left.iter().for_each(|name| fs::write(path.join(name), "").unwrap());
+            remove(LabFolder::open(state.path(), &lab).unwrap()).unwrap();
+            assert!(!path.exists(), "{left:?}");
+        }
+        let folder = LabFolder::make(state.path(), &lab).unwrap();
+        fs::write(path.join("thesis.txt"), "years of work").unwrap();
+        assert!(matches!(remove(folder), Err(LabError::NotALab { .. })));
+        assert_eq!(fs::read_to_string(path.join("thesis.txt")).unwrap(), "years of work");
     }
 }

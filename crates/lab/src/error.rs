@@ -15,6 +15,9 @@ pub enum LabError {
     Taken { what: String },
     #[error("there is no lab {name:?}: linerate lab up makes one")]
     NoLab { name: String },
+    /// What has the lab's name in the folder of labs was not made by `lab up`.
+    #[error("there is no lab {name:?}: {} is not a lab's folder: {what}", .path.display())]
+    NotALab { name: String, path: PathBuf, what: String },
     /// Another process works on it.
     #[error("another process works on the lab {name:?}: try again when it has ended")]
     Busy { name: String },

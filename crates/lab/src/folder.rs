@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ use crate::engine::EngineSpec;
 use crate::error::LabError;
 use crate::faults::Fault;
 use crate::keys::LabKeys;
+use crate::mounts;
 use crate::names::{LabName, Machine, nodes};
 use crate::spec::LabSpec;
 
@@ -28,6 +30,12 @@ const RECORD: &str = "lab.json";
 const FAULTS: &str = "faults.json";
 const KEYS: &str = "keys.json";
 const LOCK: &str = "lock";
+
+/// What a kill leaves of the record before it has its name.
+const NEW_RECORD: &str = "lab.new";
+
+/// So many files of a folder that is no lab's are named.
+const NAMED_MAX: usize = 3;
 
 /// How often the lock of a lab is tried, and how long lies between.
 const LOCK_TRIES: u32 = 20;
@@ -79,7 +87,7 @@ pub struct PlantedFaults {
 pub struct LabFolder {
     path: PathBuf,
     name: LabName,
-    _lock: File,
+    lock: File,
 }
 
 impl LabFolder {
@@ -101,10 +109,11 @@ impl LabFolder {
         }
     }
 
-    /// The folder of a lab that is there.
+    /// The folder of a lab that is there. A folder that is not a lab's is left as it is.
     ///
     /// # Errors
-    /// [`LabError::NoLab`], [`LabError::Busy`], [`LabError::Untrusted`], [`LabError::File`].
+    /// [`LabError::NoLab`], [`LabError::NotALab`], [`LabError::Busy`], [`LabError::Untrusted`], [`LabError::Damaged`],
+    /// [`LabError::File`].
     pub fn open(state: &Path, name: &LabName) -> Result<LabFolder, LabError> {
         if !state.exists() {
             return Err(LabError::NoLab { name: name.to_string() });
@@ -116,13 +125,14 @@ impl LabFolder {
             _ => return Err(LabError::NoLab { name: name.to_string() }),
         }
         [state, &path].into_iter().try_for_each(|path| check_trusted(path))?;
+        record_of_lab(&path, name)?;
         LabFolder::lock(path, name)
     }
 
     fn lock(path: PathBuf, name: &LabName) -> Result<LabFolder, LabError> {
         let file = path.join(LOCK);
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(unfollowed());
         let lock = options.open(&file).map_err(LabError::file("open", &file))?;
         let busy = || LabError::Busy { name: name.to_string() };
         // A program that this process starts has its files too, until it is what it was started as.
@@ -134,11 +144,10 @@ impl LabFolder {
             return Err(busy());
         }
         // Another process may have removed the lab, and a third made it anew, since the file was opened.
-        let inode = |metadata: io::Result<fs::Metadata>| metadata.map(|metadata| (metadata.dev(), metadata.ino())).ok();
-        if inode(lock.metadata()) != inode(fs::metadata(&file)) {
+        if inode(lock.metadata()) != inode(file.symlink_metadata()) {
             return Err(busy());
         }
-        Ok(LabFolder { path, name: name.clone(), _lock: lock })
+        Ok(LabFolder { path, name: name.clone(), lock })
     }
 
     #[must_use]
@@ -154,7 +163,7 @@ impl LabFolder {
     /// What is seen of a node's drives: its engine has them at [`LabFolder::drives`].
     #[must_use]
     pub fn drives_of(&self, node: Machine) -> PathBuf {
-        self.path.join("nodes").join(node.to_string())
+        drives_of(&self.path, node)
     }
 
     /// Where each node's processes have their drives: an empty folder for all others.
@@ -177,21 +186,7 @@ impl LabFolder {
     /// Files of the drives that a description has.
     #[must_use]
     pub fn drive_files(&self, spec: &LabSpec) -> Vec<Vec<DriveFiles>> {
-        let files = |node: usize, drive: usize, size_bytes: u64| {
-            let machine = Machine::Node(node as u32 + 1);
-            DriveFiles {
-                image: self.path.join("images").join(format!("{machine}-drive{}.img", drive + 1)),
-                below: self.path.join("below").join(format!("{machine}-drive{}", drive + 1)),
-                mount_point: self.drives_of(machine).join(format!("drive{}", drive + 1)),
-                size_bytes,
-            }
-        };
-        let nodes = spec.nodes.iter().enumerate();
-        nodes
-            .map(|(node, of)| {
-                of.drives.iter().enumerate().map(|(at, drive)| files(node, at, drive.size_bytes)).collect()
-            })
-            .collect()
+        drive_files(&self.path, spec)
     }
 
     /// # Errors
@@ -205,16 +200,10 @@ impl LabFolder {
     }
 
     /// # Errors
-    /// [`LabError::File`], [`LabError::Damaged`]. A lab that was ended before its record was written has none.
+    /// [`LabError::File`], [`LabError::Damaged`], [`LabError::NotALab`]. A lab that was ended before its record was
+    /// written has none, and nothing else.
     pub fn record(&self) -> Result<Option<LabRecord>, LabError> {
-        let record: Option<LabRecord> = self.read(RECORD)?;
-        let damaged = |why: &str| Err(LabError::Damaged { path: self.path.join(RECORD), why: why.to_owned() });
-        match record {
-            Some(record) if record.schema != LAB_SCHEMA => damaged("another version of linerate made it"),
-            Some(record) if record.name != self.name => damaged("it is of another lab"),
-            Some(record) if record.drives != self.drive_files(&record.spec) => damaged("its drives are elsewhere"),
-            record => Ok(record),
-        }
+        record_of_lab(&self.path, &self.name)
     }
 
     /// # Errors
@@ -257,24 +246,52 @@ impl LabFolder {
         Ok(path)
     }
 
-    /// Removes it with all that is in it, where nothing is mounted any more.
+    /// Removes it with all that is in it, where nothing is mounted any more. Its record goes last: a folder that a kill
+    /// leaves is a lab's to its end.
+    ///
+    /// # Errors
+    /// [`LabError::File`]; [`LabError::Taken`] where its path leads to another folder by now.
+    pub fn remove(self) -> Result<(), LabError> {
+        if inode(self.lock.metadata()) != inode(self.path.join(LOCK).symlink_metadata()) {
+            return Err(LabError::Taken { what: format!("another folder at {}", self.path.display()) });
+        }
+        self.remove_contents()?;
+        self.remove_unmade()
+    }
+
+    /// All but what says whose it is.
+    fn remove_contents(&self) -> Result<(), LabError> {
+        let entries = fs::read_dir(&self.path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        for entry in entries.map_err(LabError::file("read", &self.path))? {
+            let path = entry.path();
+            let removed = match entry.file_type() {
+                _ if [RECORD, LOCK].iter().any(|name| entry.file_name() == *name) => Ok(()),
+                Ok(kind) if kind.is_dir() => fs::remove_dir_all(&path),
+                _ => fs::remove_file(&path),
+            };
+            removed.map_err(LabError::file("remove", path))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the folder of a lab of which nothing was made but its record: whatever else is in it keeps it.
     ///
     /// # Errors
     /// [`LabError::File`].
-    pub fn remove(self) -> Result<(), LabError> {
-        fs::remove_dir_all(&self.path).map_err(LabError::file("remove", &self.path))
+    pub fn remove_unmade(self) -> Result<(), LabError> {
+        for path in [NEW_RECORD, RECORD, LOCK].map(|name| self.path.join(name)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(LabError::file("remove", path)(error));
+                }
+                _ => {}
+            }
+        }
+        fs::remove_dir(&self.path).map_err(LabError::file("remove", &self.path))
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, LabError> {
-        let path = self.path.join(name);
-        let damaged = |why: String| LabError::Damaged { path: path.clone(), why };
-        let text = match fs::metadata(&path) {
-            Ok(metadata) if metadata.len() > FILE_BYTES_MAX => return Err(damaged("it is too long".to_owned())),
-            Ok(_) => fs::read_to_string(&path).map_err(LabError::file("read", &path))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(LabError::file("read", &path)(error)),
-        };
-        serde_json::from_str(&text).map(Some).map_err(|error| damaged(error.to_string()))
+        read(&self.path.join(name))
     }
 
     fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), LabError> {
@@ -282,6 +299,108 @@ impl LabFolder {
         let text = serde_json::to_vec_pretty(value).map_err(io::Error::from);
         text.and_then(|text| replace(&path, &text)).map_err(LabError::file("write", path))
     }
+}
+
+/// The record of a lab by its folder. A folder without one is a lab's only where nothing else is in it than a kill of
+/// `lab up` leaves before it.
+fn record_of_lab(path: &Path, name: &LabName) -> Result<Option<LabRecord>, LabError> {
+    let file = path.join(RECORD);
+    let foreign = |what: String| LabError::NotALab { name: name.to_string(), path: path.to_owned(), what };
+    if file.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(foreign(format!("its {RECORD} is not a regular file")));
+    }
+    let damaged = |why: &str| Err(LabError::Damaged { path: file.clone(), why: why.to_owned() });
+    let Some(record) = read::<LabRecord>(&file)? else {
+        return match what_is_in(path)? {
+            None => Ok(None),
+            Some(what) => Err(foreign(what)),
+        };
+    };
+    if record.schema != LAB_SCHEMA {
+        return damaged("another version of linerate made it");
+    }
+    if record.name != *name {
+        return damaged("it is of another lab");
+    }
+    if record.drives != drive_files(path, &record.spec) {
+        return damaged("its drives are elsewhere");
+    }
+    Ok(Some(record))
+}
+
+/// What is in a folder, or mounted at it, that is not of a lab whose record was not written yet.
+fn what_is_in(path: &Path) -> Result<Option<String>, LabError> {
+    if mounts::is_mounted(path)? {
+        return Ok(Some("something is mounted there".to_owned()));
+    }
+    let is_left = |entry: &fs::DirEntry| {
+        let is_left_file = |metadata: &fs::Metadata| match entry.file_name().to_str() {
+            Some(LOCK) => metadata.len() == 0,
+            name => name == Some(NEW_RECORD),
+        };
+        entry.metadata().is_ok_and(|metadata| metadata.is_file() && is_left_file(&metadata))
+    };
+    let entries = fs::read_dir(path).map_err(LabError::file("read", path))?.map(|entry| match entry {
+        Ok(entry) if is_left(&entry) => Ok(None),
+        Ok(entry) => Ok(Some(entry.file_name().to_string_lossy().escape_debug().to_string())),
+        Err(error) => Err(error),
+    });
+    // One more than are named, of a folder that may have any number.
+    let others: io::Result<Vec<String>> = entries.filter_map(Result::transpose).take(NAMED_MAX + 1).collect();
+    let others = others.map_err(LabError::file("read", path))?;
+    let more = if others.len() > NAMED_MAX { ", …" } else { "" };
+    let named = others[..others.len().min(NAMED_MAX)].join(", ");
+    Ok((!others.is_empty()).then(|| format!("it has no {RECORD}, but {named}{more}")))
+}
+
+/// Reads a regular file of a lab, within [`FILE_BYTES_MAX`]: no pipe is waited for, and no link is followed.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LabError> {
+    let damaged = |why: &str| LabError::Damaged { path: path.to_owned(), why: why.to_owned() };
+    let failed = |error| LabError::file("read", path)(error);
+    let file = match OpenOptions::new().read(true).custom_flags(unfollowed()).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(failed)?,
+    };
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(damaged("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(damaged("it is too long"));
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&error.to_string()))
+}
+
+/// Files of the drives that a description has, in the folder of a lab.
+fn drive_files(path: &Path, spec: &LabSpec) -> Vec<Vec<DriveFiles>> {
+    let files = |node: usize, drive: usize, size_bytes: u64| {
+        let machine = Machine::Node(node as u32 + 1);
+        DriveFiles {
+            image: path.join("images").join(format!("{machine}-drive{}.img", drive + 1)),
+            below: path.join("below").join(format!("{machine}-drive{}", drive + 1)),
+            mount_point: drives_of(path, machine).join(format!("drive{}", drive + 1)),
+            size_bytes,
+        }
+    };
+    let nodes = spec.nodes.iter().enumerate();
+    nodes
+        .map(|(at, node)| node.drives.iter().enumerate().map(|(nth, drive)| files(at, nth, drive.size_bytes)).collect())
+        .collect()
+}
+
+fn drives_of(path: &Path, node: Machine) -> PathBuf {
+    path.join("nodes").join(node.to_string())
+}
+
+/// Flags of `open(2)` for files that may be somebody else's.
+fn unfollowed() -> i32 {
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed()
+}
+
+/// Which file it is, whatever its path.
+fn inode(metadata: io::Result<fs::Metadata>) -> Option<(u64, u64)> {
+    metadata.map(|metadata| (metadata.dev(), metadata.ino())).ok()
 }
 
 /// Mounts and devices are listed by paths without links.
@@ -337,6 +456,11 @@ mod tests {
         }
     }
 
+    /// Names of all that is in a folder.
+    fn entries(path: &Path) -> BTreeSet<String> {
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
     #[test]
     fn a_record_is_read_back_and_one_that_names_files_elsewhere_is_refused() {
         let state = tempfile::tempdir().unwrap();
@@ -364,5 +488,56 @@ mod tests {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         drop(folder);
         assert!(matches!(LabFolder::open(state.path(), &lab()), Err(LabError::Untrusted { .. })));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_a_labs_is_refused_and_left_as_it_is() {
+        let state = tempfile::tempdir().unwrap();
+        let path = state.path().join("lab");
+        let refused = |expected: &str| {
+            let before = entries(&path);
+            let error = LabFolder::open(state.path(), &lab()).expect_err(expected);
+            assert!(matches!(error, LabError::NotALab { .. }), "{expected}: {error}");
+            assert!(error.to_string().contains(expected), "{expected}: {error}");
+            assert_eq!(entries(&path), before, "{expected}");
+        };
+        private_folder(false).create(&path).unwrap();
+        fs::write(path.join("thesis.txt"), "years of work").unwrap();
+        refused("there is no lab \"lab\"");
+        refused("not a lab's folder: it has no lab.json, but thesis.txt");
+        ["1", "2", "3"].iter().for_each(|name| fs::create_dir(path.join(name)).unwrap());
+        refused(", …");
+        fs::remove_dir_all(&path).unwrap();
+        private_folder(false).create(&path).unwrap();
+        fs::write(path.join(LOCK), "of a database").unwrap();
+        refused("but lock");
+        fs::remove_file(path.join(LOCK)).unwrap();
+        // Neither is read to its end, nor waited for.
+        std::os::unix::fs::symlink("/dev/zero", path.join(RECORD)).unwrap();
+        refused("lab.json is not a regular file");
+        fs::remove_file(path.join(RECORD)).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path.join(RECORD), fifo, mode, 0).unwrap();
+        refused("lab.json is not a regular file");
+        fs::remove_file(path.join(RECORD)).unwrap();
+        // Sparse.
+        fs::File::create(path.join(RECORD)).unwrap().set_len(1 << 40).unwrap();
+        let error = LabFolder::open(state.path(), &lab()).unwrap_err().to_string();
+        assert!(error.contains("too long") && entries(&path).len() == 1, "{error}");
+    }
+
+    #[test]
+    fn the_record_of_a_lab_is_removed_last() {
+        let state = tempfile::tempdir().unwrap();
+        let folder = LabFolder::make(state.path(), &lab()).unwrap();
+        folder.write_record(&record(&folder)).unwrap();
+        folder.make_folders(&uniform(2, 2)).unwrap();
+        let path = folder.path().to_owned();
+        folder.remove_contents().unwrap();
+        assert_eq!(entries(&path), BTreeSet::from([RECORD.to_owned(), LOCK.to_owned()]));
+        folder.make_folders(&uniform(2, 2)).unwrap();
+        folder.remove().unwrap();
+        assert!(!path.exists());
     }
 }

@@ -67,7 +67,8 @@ fn failure(error: LabError) -> Failure {
     let exit_code = match &error {
         LabError::Spec { mistakes } if mistakes.len() > 1 => return Failure::Mistakes(mistakes.clone()),
         LabError::Spec { .. } => return Failure::usage(error),
-        LabError::Fault(_) | LabError::Name { .. } | LabError::NoLab { .. } => return Failure::usage(error),
+        LabError::Fault(_) | LabError::Name { .. } => return Failure::usage(error),
+        LabError::NoLab { .. } | LabError::NotALab { .. } => return Failure::usage(error),
         LabError::NotServing { .. } => code::TARGET,
         LabError::Interrupted => code::INTERRUPTED,
         _ => code::MACHINE,
