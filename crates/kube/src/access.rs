@@ -89,6 +89,7 @@ impl Access {
         };
         thread::Builder::new().name(name).spawn(runs).map_err(failed)?;
         let config = self.config;
+        let program = program(&config.auth_info).unwrap_or_default();
         let (tell, reported_client) = std::sync::mpsc::channel();
         // It may run a command, which blocks.
         handle.spawn_blocking({
@@ -101,8 +102,11 @@ impl Access {
         let requested = ApiRequestKind { verb: "get", resource: "pods", namespace: "" };
         let client = reported_client
             .recv_timeout(CLIENT_WITHIN)
-            .map_err(|_| KubeError::Plugin(format!("it did not end within {} s", CLIENT_WITHIN.as_secs())))?
-            .map_err(|error| of_client(&error, requested))?;
+            .map_err(|_| KubeError::Plugin(format!("{program}: it did not end within {} s", CLIENT_WITHIN.as_secs())))?
+            .map_err(|error| match of_client(&error, requested) {
+                KubeError::Plugin(why) => KubeError::Plugin(format!("{program}: {why}")),
+                fault => fault,
+            })?;
         Ok(Arc::new(KubeCluster {
             client,
             registry,
@@ -186,4 +190,10 @@ fn command(user: &AuthInfo) -> Option<String> {
     let provider = user.auth_provider.as_ref()?;
     let words = ["cmd-path", "cmd-args"].into_iter().filter_map(|key| provider.config.get(key));
     Some(words.map(String::as_str).collect::<Vec<_>>().join(" ")).filter(|words| !words.is_empty())
+}
+
+/// The program of that command alone: its arguments may have secrets.
+fn program(user: &AuthInfo) -> Option<String> {
+    let in_exec = user.exec.as_ref().and_then(|exec| exec.command.clone());
+    in_exec.or_else(|| user.auth_provider.as_ref()?.config.get("cmd-path").cloned())
 }

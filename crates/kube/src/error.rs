@@ -121,7 +121,10 @@ impl KubeError {
                 return "check it with kubectl config get-contexts; it has no contexts".to_owned();
             }
             KubeError::UnknownContext { known, .. } => return format!("write one of its contexts: {}", listed(known)),
-            KubeError::Plugin(_) => "run it by hand; it may have to log in again",
+            KubeError::Plugin(_) => {
+                "run it by hand to see what it says: kubectl config view --minify has it under exec; it may have to log \
+                 in again"
+            }
             KubeError::Unauthorised(_) => "log in again, and check with kubectl auth whoami",
             KubeError::Forbidden { verb, resource, namespace, .. } => {
                 let pods = "; reaching pods needs get and create on pods/exec, and list on pods for selectors";
@@ -231,15 +234,12 @@ pub(crate) fn of_client(error: &Error, requested: ApiRequestKind<'_>) -> KubeErr
     }
 }
 
-/// What a command of the kubeconfig came to. Neither what it wrote to its output nor its environment is quoted: they
-/// have credentials, which nobody knows where it failed.
+/// What a command of the kubeconfig came to. Nothing that it wrote, to its output or its errors, is quoted, nor its
+/// environment: they may have credentials, which nobody knows where it failed.
 fn of_plugin(error: &AuthError) -> KubeError {
     KubeError::Plugin(match error {
-        AuthError::AuthExecRun { out, .. } => {
-            let errors = String::from_utf8_lossy(&out.stderr);
-            let last = errors.lines().rfind(|line| !line.trim().is_empty()).map(in_one_line).unwrap_or_default();
-            if last.is_empty() { out.status.to_string() } else { format!("{}: {last}", out.status) }
-        }
+        AuthError::AuthExecRun { out, .. } => out.status.to_string(),
+        AuthError::MalformedTokenExpirationDate(_) => "its token has no valid time at which it ends".to_owned(),
         AuthError::AuthExecParse(error) => format!("what it wrote is no ExecCredential{}", at(error)),
         AuthError::ParseTokenKey(_) => "what it wrote is not JSON".to_owned(),
         error => in_one_line(&error.to_string()),
@@ -378,6 +378,17 @@ mod tests {
         }
         let long = status(500, &"x\n".repeat(10_000)).to_string();
         assert!(long.len() < 500 && !long.contains('\n'), "{long}");
+    }
+
+    #[test]
+    fn nothing_that_a_credential_command_wrote_is_quoted() {
+        use std::os::unix::process::ExitStatusExt as _;
+        use std::process::{ExitStatus, Output};
+        let wrote = || b"{\"token\": \"a-secret\"}\n".to_vec();
+        let out = Box::new(Output { status: ExitStatus::from_raw(1 << 8), stdout: wrote(), stderr: wrote() });
+        let fault = of_plugin(&AuthError::AuthExecRun { cmd: "TOKEN=\"a-secret\" aws".to_owned(), out });
+        assert_eq!(fault.to_string(), "the credential command of the kubeconfig failed: exit status: 1");
+        assert!(fault.remedy().contains("kubectl config view --minify"));
     }
 
     #[test]

@@ -240,7 +240,7 @@ fn what_is_not_understood_of_a_kubeconfig_and_its_command_is_not_quoted() {
         )
     };
     for (user, part) in [
-        (exec("echo $X; echo log in again >&2; exit 7"), "log in again"),
+        (exec("echo $X; echo log in with $X >&2; exit 7"), "failed: sh: exit status: 7"),
         (exec("echo \"status: [$X]\""), "no ExecCredential"),
         ("{token: [a-secret-of-the-tests]}".to_owned(), "no kubeconfig in YAML: line 5"),
     ] {
