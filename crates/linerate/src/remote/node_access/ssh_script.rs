@@ -39,7 +39,8 @@ pub(super) fn agent_script(place: &SshTarget, programs: &[Program], allow: Allow
         format!(r#"say() {{ echo "{MESSAGE_PREFIX}$1"; }}; stop() {{ rm -f "$t"; say "$1"; exit 0; }}; t=; "#),
         format!(r#"m=$(uname -m); case $m in {cases}*) stop "machine $m";; esac; "#),
         format!(r#"d={folder}; f="$d/$h"; "#),
-        r#"mkdir -p "$d" && [ ! -L "$d" ] && [ -O "$d" ] && chmod 700 "$d" || stop "unkept $d"; "#.to_owned(),
+        r#"own() { mkdir -p "$1" && [ ! -L "$1" ] && [ -O "$1" ]; }; "#.to_owned(),
+        r#"own "${d%/*}" && own "$d" && chmod 700 "$d" || stop "unkept $d"; "#.to_owned(),
         r#"s=; if [ -r "$f" ]; then exec 9<"$f"; [ -O /proc/self/fd/9 ] && s=$(sha256sum <&9); fi; "#.to_owned(),
         r#"if [ "${s%% *}" != $h ]; then "#.to_owned(),
         // No file of that name is taken, whoever made it.
@@ -55,17 +56,22 @@ pub(super) fn agent_script(place: &SshTarget, programs: &[Program], allow: Allow
 }
 
 /// Removes the programs that [`agent_script`] put into the cache: regular files of this user's that are named as it
-/// names them, `SHA256` or `SHA256.PID`, in a folder of this user's. Nothing else there is touched, and the folder goes
-/// where it is empty then: who wrote the fleet file says where the cache is, and not what is deleted in it.
+/// names them, `SHA256` or `SHA256.PID`, in folders of this user's that no link leads to from the cache. Nothing else
+/// there is touched, and the folder goes where it is empty then: who wrote the fleet file says where the cache is, and
+/// not what is deleted in it.
 pub(super) fn cleaning_script(place: &SshTarget) -> String {
     [
         format!(r#"say() {{ echo "{MESSAGE_PREFIX}$1"; }}; stop() {{ say "$1"; exit 0; }}; d={}; "#, folder(place)),
         r#"if [ -e "$d" ] || [ -L "$d" ]; then "#.to_owned(),
-        // What is looked at is the folder that was entered: its path may lead elsewhere by then.
-        r#"[ ! -L "$d" ] && cd -P "$d" >/dev/null && [ -O . ] || stop "uncleaned $d"; "#.to_owned(),
+        // What is looked at is the folder that was entered: its path may lead elsewhere by then. One that was entered by
+        // a link has another path.
+        r#"enter() { p=$(pwd -P) && cd -P "./$1" >/dev/null && [ "$(pwd -P)" = "${p%/}/$1" ] && [ -O . ]; }; "#
+            .to_owned(),
+        r#"cd -P "${d%/linerate/agents}/" >/dev/null && enter linerate && enter agents || stop "uncleaned $d"; "#
+            .to_owned(),
         r#"for f in *; do h=${f%%.*}; p=${f#"$h"}; "#.to_owned(),
         r#"[ ${#h} = 64 ] || continue; case $h in *[!0-9a-f]*) continue;; esac; "#.to_owned(),
-        r#"case ${p#.} in *[!0-9]*) continue;; esac; "#.to_owned(),
+        r#"case $p in .|.*[!0-9]*) continue;; esac; "#.to_owned(),
         r#"[ ! -L "$f" ] && [ -f "$f" ] && [ -O "$f" ] || continue; rm -f "$f" || stop "uncleaned $d"; done; "#
             .to_owned(),
         r#"cd /; rmdir "$d" 2>/dev/null; fi; say removed"#.to_owned(),
@@ -182,7 +188,9 @@ mod tests {
         let sha = "0123456789abcdef".repeat(4);
         let ours = [sha.clone(), format!("{sha}.4711")];
         let elsewhere = place.path().join("thesis.txt");
-        let others = ["thesis.txt".to_owned(), format!("{sha}.txt"), format!("{}g", &sha[1..]), sha[1..].to_owned()];
+        let others = ["thesis.txt".to_owned(), format!("{}g", &sha[1..]), sha[1..].to_owned()];
+        let others: Vec<String> =
+            others.into_iter().chain([".", ".txt", ".1.2"].map(|end| sha.clone() + end)).collect();
         for name in ours.iter().chain(&others).map(|name| kept.join(name)).chain([elsewhere.clone()]) {
             std::fs::write(name, "x").expect("written");
         }
@@ -204,5 +212,31 @@ mod tests {
         std::os::unix::fs::symlink(&other, &kept).expect("made");
         assert_eq!(cleaned(&cache), format!("linerate: uncleaned {}\n", kept.display()));
         assert!(other.join(&sha).exists());
+    }
+
+    #[test]
+    fn a_link_above_the_programs_leads_to_nothing_that_is_removed_or_put_there() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (cache, victim) = (place.path().join("cache"), place.path().join("victim"));
+        let file = victim.join("agents").join("0123456789abcdef".repeat(4));
+        std::fs::create_dir_all(victim.join("agents")).expect("made");
+        std::fs::create_dir(&cache).expect("made");
+        std::fs::write(&file, "x").expect("written");
+        std::os::unix::fs::symlink(&victim, cache.join("linerate")).expect("made");
+        let kept = cache.join("linerate/agents");
+        assert_eq!(cleaned(&cache), format!("linerate: uncleaned {}\n", kept.display()));
+        assert!(file.exists());
+        let machine = Command::new("uname").arg("-m").output().expect("it runs").stdout;
+        let programs = [program(String::from_utf8_lossy(&machine).trim())];
+        let plain = SshTarget { user: None, host: "h".to_owned(), port: None, become_by: None, cache: None };
+        assert_eq!(run(&cache, &plain, &programs, b""), format!("linerate: unkept {}\n", kept.display()));
+        assert_eq!(std::fs::read_dir(victim.join("agents")).expect("a folder").count(), 1);
+        // The cache itself may be one.
+        std::fs::remove_file(cache.join("linerate")).expect("removed");
+        std::fs::create_dir(cache.join("linerate")).expect("made");
+        std::fs::rename(victim.join("agents"), &kept).expect("moved");
+        std::os::unix::fs::symlink(&cache, place.path().join("link")).expect("made");
+        assert_eq!(cleaned(&place.path().join("link")), "linerate: removed\n");
+        assert!(!kept.exists());
     }
 }
