@@ -11,9 +11,11 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::api_client::{self, SecretRegistry};
+use crate::credentials::Credentials;
 use crate::error::{ApiRequestKind, KubeError, in_one_line, of_client, of_kubeconfig};
+use crate::kubeconfig_files::{self, FileReader};
 
-/// How long finding out who asks may take: a command of the kubeconfig may ask somebody else.
+/// How long reading the system's certificates may take.
 const CLIENT_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long a connection to the API server may take.
@@ -21,9 +23,6 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Streams that are begun at once: an API server and a kubelet do work for each.
 const STARTS_AT_ONCE: usize = 16;
-
-/// Largest file read as a kubeconfig.
-const KUBECONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// Where it is said which clusters there are.
 #[derive(Clone, Debug)]
@@ -43,14 +42,16 @@ pub struct Access {
     /// The context that was chosen, where there are such.
     pub context: Option<String>,
     config: Config,
+    reader: FileReader,
 }
 
 impl Access {
-    /// Finds out which cluster a context means. Nothing is asked over a network, and no command runs.
+    /// Finds out which cluster a context means. Nothing is asked over a network, and no command runs. All files are read
+    /// by `reader`.
     ///
     /// # Errors
     /// [`KubeError`] where there is none such.
-    pub fn find(source: &KubeconfigSource, context: Option<&str>) -> Result<Access, KubeError> {
+    pub fn find(source: &KubeconfigSource, context: Option<&str>, reader: FileReader) -> Result<Access, KubeError> {
         let mut config = match (source, context) {
             (KubeconfigSource::InCluster, None) => {
                 Config::incluster().map_err(|error| KubeError::NoKubeconfig(in_one_line(&error.to_string())))?
@@ -58,11 +59,17 @@ impl Access {
             (KubeconfigSource::InCluster, Some(name)) => {
                 return Err(KubeError::UnknownContext { name: name.to_owned(), known: Vec::new() });
             }
-            (KubeconfigSource::Files { paths }, _) => chosen(&read(paths)?, context)?,
+            (KubeconfigSource::Files { paths }, _) => chosen(kubeconfig_files::read(paths, reader)?, context, reader)?,
         };
         config.connect_timeout = Some(CONNECTED_WITHIN);
         config.default_retry = false;
-        Ok(Access { context: context.map(str::to_owned), config })
+        Ok(Access { context: context.map(str::to_owned), config, reader })
+    }
+
+    /// Whether the system's certificates decide whether the API server is trusted.
+    #[must_use]
+    pub fn trusts_system(&self) -> bool {
+        self.config.root_cert.is_none() && !self.config.accept_invalid_certs
     }
 
     /// The command that the kubeconfig has run to find out who the user is, as it would be typed.
@@ -77,6 +84,8 @@ impl Access {
     /// # Errors
     /// [`KubeError`] where it does not say who the user is, or the kubeconfig cannot be used.
     pub fn connect(self, registry: Arc<dyn SecretRegistry>) -> Result<Arc<KubeCluster>, KubeError> {
+        let mut config = self.config;
+        let credentials = Arc::new(Credentials::take(&mut config.auth_info, self.reader)?);
         let failed = |error: std::io::Error| KubeError::Kubeconfig(format!("failed to start a thread: {error}"));
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let handle = runtime.handle().clone();
@@ -88,25 +97,23 @@ impl Access {
             runtime.shutdown_background();
         };
         thread::Builder::new().name(name).spawn(runs).map_err(failed)?;
-        let config = self.config;
-        let program = program(&config.auth_info).unwrap_or_default();
         let (tell, reported_client) = std::sync::mpsc::channel();
-        // It may run a command, which blocks.
+        // It may read the system's certificates, which blocks.
         handle.spawn_blocking({
             let (handle, registry) = (handle.clone(), Arc::clone(&registry));
             move || {
                 let _entered = handle.enter();
-                let _ = tell.send(api_client::client(&config, &registry));
+                let _ = tell.send(api_client::client(&config, &credentials, &registry));
             }
         });
         let requested = ApiRequestKind { verb: "get", resource: "pods", namespace: "" };
         let client = reported_client
             .recv_timeout(CLIENT_WITHIN)
-            .map_err(|_| KubeError::Plugin(format!("{program}: it did not end within {} s", CLIENT_WITHIN.as_secs())))?
-            .map_err(|error| match of_client(&error, requested) {
-                KubeError::Plugin(why) => KubeError::Plugin(format!("{program}: {why}")),
-                fault => fault,
-            })?;
+            .map_err(|_| {
+                let within = CLIENT_WITHIN.as_secs();
+                KubeError::Kubeconfig(format!("the system's certificates were not read within {within} s"))
+            })?
+            .map_err(|error| of_client(&error, requested))?;
         Ok(Arc::new(KubeCluster {
             client,
             registry,
@@ -144,41 +151,22 @@ impl KubeCluster {
     }
 }
 
-fn read(paths: &[PathBuf]) -> Result<Kubeconfig, KubeError> {
-    let shown = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-    let mut merged: Option<Kubeconfig> = None;
-    for path in paths {
-        let Ok(found) = std::fs::metadata(path) else { continue };
-        if found.len() > KUBECONFIG_BYTES_MAX {
-            return Err(KubeError::Kubeconfig(format!("{} is larger than 16 MiB", path.display())));
-        }
-        let failed = |error: kube::config::KubeconfigError| {
-            KubeError::Kubeconfig(format!("{}: {}", path.display(), of_kubeconfig(&error)))
-        };
-        let read = Kubeconfig::read_from(path).map_err(failed)?;
-        merged = Some(match merged {
-            Some(merged) => merged.merge(read).map_err(failed)?,
-            None => read,
-        });
-    }
-    merged.ok_or_else(|| KubeError::NoKubeconfig(format!("none of {} is there", shown())))
-}
-
-fn chosen(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Config, KubeError> {
+fn chosen(mut kubeconfig: Kubeconfig, context: Option<&str>, reader: FileReader) -> Result<Config, KubeError> {
     let known = || kubeconfig.contexts.iter().map(|context| context.name.clone()).collect::<Vec<_>>();
-    let name = context.or(kubeconfig.current_context.as_deref()).filter(|name| !name.is_empty());
-    let Some(name) = name else {
+    let name = context.map(str::to_owned).or_else(|| kubeconfig.current_context.clone());
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Err(KubeError::Kubeconfig("it has no current context; name one".to_owned()));
     };
-    if !known().iter().any(|known| known == name) {
-        return Err(KubeError::UnknownContext { name: name.to_owned(), known: known() });
+    if !known().contains(&name) {
+        return Err(KubeError::UnknownContext { name, known: known() });
     }
-    let options = KubeConfigOptions { context: Some(name.to_owned()), ..KubeConfigOptions::default() };
-    // Files of certificates alone are read meanwhile: nothing of it waits.
+    kubeconfig_files::inline(&mut kubeconfig, &name, reader)?;
+    let options = KubeConfigOptions { context: Some(name), ..KubeConfigOptions::default() };
+    // No file is left to be read: nothing of it waits.
     let runtime = runtime::Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| KubeError::Kubeconfig(format!("failed to start a runtime: {error}")))?;
     runtime
-        .block_on(Config::from_custom_kubeconfig(kubeconfig.clone(), &options))
+        .block_on(Config::from_custom_kubeconfig(kubeconfig, &options))
         .map_err(|error| KubeError::Kubeconfig(of_kubeconfig(&error)))
 }
 
@@ -190,10 +178,4 @@ fn command(user: &AuthInfo) -> Option<String> {
     let provider = user.auth_provider.as_ref()?;
     let words = ["cmd-path", "cmd-args"].into_iter().filter_map(|key| provider.config.get(key));
     Some(words.map(String::as_str).collect::<Vec<_>>().join(" ")).filter(|words| !words.is_empty())
-}
-
-/// The program of that command alone: its arguments may have secrets.
-fn program(user: &AuthInfo) -> Option<String> {
-    let in_exec = user.exec.as_ref().and_then(|exec| exec.command.clone());
-    in_exec.or_else(|| user.auth_provider.as_ref()?.config.get("cmd-path").cloned())
 }

@@ -18,8 +18,9 @@ use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
-use tower::util::option_layer;
 use tower::{BoxError, Layer as _, Service};
+
+use crate::credentials::Credentials;
 
 /// Largest answer of the API server, in bytes: a list of 5,000 pods, at 13 KiB each.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -46,22 +47,25 @@ pub(crate) enum RefusedAnswer {
     },
 }
 
-/// A client as `kube` makes it by itself, but for proxies, for which this is not built. A command of the kubeconfig
-/// runs now.
-pub(crate) fn client(config: &Config, registry: &Arc<dyn SecretRegistry>) -> Result<Client, kube::Error> {
+/// A client as `kube` makes it by itself, but for proxies, for which this is not built, and for what proves who asks:
+/// of that the configuration has certificates alone.
+pub(crate) fn client(
+    config: &Config,
+    credentials: &Arc<Credentials>,
+    registry: &Arc<dyn SecretRegistry>,
+) -> Result<Client, kube::Error> {
     if let Some(proxy_url) = &config.proxy_url {
         return Err(kube::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy_url.clone()) });
     }
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
-    let auth = config.auth_layer()?;
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector)?);
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);
     connector.set_write_timeout(config.write_timeout);
     let http = legacy::Builder::new(TokioExecutor::new()).build(connector);
-    let service = ApiService { http, registry: Arc::clone(registry) };
-    let service = option_layer(auth).layer(config.extra_headers_layer()?.layer(service));
+    let service = ApiService { http, credentials: Arc::clone(credentials), registry: Arc::clone(registry) };
+    let service = config.extra_headers_layer()?.layer(service);
     Ok(Client::new(config.base_uri_layer().layer(service), config.default_namespace.clone()))
 }
 
@@ -69,6 +73,7 @@ pub(crate) fn client(config: &Config, registry: &Arc<dyn SecretRegistry>) -> Res
 #[derive(Clone)]
 struct ApiService<C> {
     http: legacy::Client<C, Body>,
+    credentials: Arc<Credentials>,
     registry: Arc<dyn SecretRegistry>,
 }
 
@@ -81,10 +86,15 @@ impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for ApiS
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        request.headers().get_all(AUTHORIZATION).iter().for_each(|value| remember(value, &*self.registry));
-        let (answered, registry) = (self.http.request(request), Arc::clone(&self.registry));
-        Box::pin(async move { taken(answered.await?, &*registry).await })
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let ApiService { http, credentials, registry } = self.clone();
+        Box::pin(async move {
+            if let Some(header) = credentials.header().await? {
+                remember(&header, &*registry);
+                request.headers_mut().insert(AUTHORIZATION, header);
+            }
+            taken(http.request(request).await?, &*registry).await
+        })
     }
 }
 

@@ -4,7 +4,6 @@ use std::error::Error as _;
 use std::io::ErrorKind;
 
 use kube::Error;
-use kube::client::AuthError;
 use kube::config::KubeconfigError;
 use kube::core::Status;
 use linerate_fleet::attachment::AttachRefusal;
@@ -217,7 +216,6 @@ pub(crate) struct ApiRequestKind<'a> {
 pub(crate) fn of_client(error: &Error, requested: ApiRequestKind<'_>) -> KubeError {
     match error {
         Error::Api(status) => of_status(status, requested),
-        Error::Auth(error) => of_plugin(error),
         Error::UpgradeConnection(kube::client::UpgradeConnectionError::ProtocolSwitch(code)) => {
             KubeError::Server { code: code.as_u16(), message: "it does not switch to a WebSocket".to_owned() }
         }
@@ -232,18 +230,6 @@ pub(crate) fn of_client(error: &Error, requested: ApiRequestKind<'_>) -> KubeErr
         },
         other => of_transport(other),
     }
-}
-
-/// What a command of the kubeconfig came to. Nothing that it wrote, to its output or its errors, is quoted, nor its
-/// environment: they may have credentials, which nobody knows where it failed.
-fn of_plugin(error: &AuthError) -> KubeError {
-    KubeError::Plugin(match error {
-        AuthError::AuthExecRun { out, .. } => out.status.to_string(),
-        AuthError::MalformedTokenExpirationDate(_) => "its token has no valid time at which it ends".to_owned(),
-        AuthError::AuthExecParse(error) => format!("what it wrote is no ExecCredential{}", at(error)),
-        AuthError::ParseTokenKey(_) => "what it wrote is not JSON".to_owned(),
-        error => in_one_line(&error.to_string()),
-    })
 }
 
 /// What is wrong with a kubeconfig. Its lines are not quoted: they have credentials.
@@ -283,8 +269,8 @@ fn of_transport(error: &Error) -> KubeError {
             }
             None => {}
         }
-        if let Some(error) = cause.downcast_ref::<AuthError>() {
-            return of_plugin(error);
+        if let Some(fault) = cause.downcast_ref::<KubeError>() {
+            return fault.clone();
         }
         causes.push(cause.to_string());
         next = cause.source();
@@ -378,17 +364,6 @@ mod tests {
         }
         let long = status(500, &"x\n".repeat(10_000)).to_string();
         assert!(long.len() < 500 && !long.contains('\n'), "{long}");
-    }
-
-    #[test]
-    fn nothing_that_a_credential_command_wrote_is_quoted() {
-        use std::os::unix::process::ExitStatusExt as _;
-        use std::process::{ExitStatus, Output};
-        let wrote = || b"{\"token\": \"a-secret\"}\n".to_vec();
-        let out = Box::new(Output { status: ExitStatus::from_raw(1 << 8), stdout: wrote(), stderr: wrote() });
-        let fault = of_plugin(&AuthError::AuthExecRun { cmd: "TOKEN=\"a-secret\" aws".to_owned(), out });
-        assert_eq!(fault.to_string(), "the credential command of the kubeconfig failed: exit status: 1");
-        assert!(fault.remedy().contains("kubectl config view --minify"));
     }
 
     #[test]

@@ -15,8 +15,8 @@ use linerate_kube::access::{Access, KubeconfigSource};
 use linerate_kube::error::KubeError;
 use linerate_kube::stream::{PodStream, StreamEnd};
 
-use crate::no_secrets;
 use crate::server::{Call, Exec, Server, authority};
+use crate::{no_secrets, read_file};
 
 const V5: &str = "v5.channel.k8s.io";
 const V4: &str = "v4.channel.k8s.io";
@@ -35,7 +35,7 @@ const END: Duration = Duration::from_secs(180);
 fn open_stream(kubeconfig: std::path::PathBuf, reach: &str) -> Result<PodStream, KubeError> {
     let place = place(reach);
     let source = KubeconfigSource::Files { paths: vec![kubeconfig] };
-    let cluster = Access::find(&source, place.context.as_deref())?.connect(no_secrets())?;
+    let cluster = Access::find(&source, place.context.as_deref(), read_file)?.connect(no_secrets())?;
     Ok(PodStream::start(&cluster, &place, "token".to_owned()).expect("the server of the test answers"))
 }
 
@@ -372,7 +372,7 @@ fn many_streams_wait_for_their_turn_and_not_for_their_time() {
         Echoes::default().serve(&mut call.exec(V5), 2_000, usize::MAX);
     });
     let source = KubeconfigSource::Files { paths: vec![server.kubeconfig(USER)] };
-    let cluster = Access::find(&source, None).unwrap().connect(no_secrets()).unwrap();
+    let cluster = Access::find(&source, None, read_file).unwrap().connect(no_secrets()).unwrap();
     let start = |n| PodStream::start(&cluster, &place("kube://ns/pod/c"), format!("token {n}")).unwrap();
     let streams: Vec<PodStream> = (0..40).map(start).collect();
     for stream in &streams {
@@ -452,7 +452,7 @@ fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
         assert!(reported.contains(part), "{part}: {reported}");
     }
     let kubeconfig = server.kubeconfig("{exec: {command: aws, args: [eks, get-token]}}");
-    let access = Access::find(&KubeconfigSource::Files { paths: vec![kubeconfig] }, None).unwrap();
+    let access = Access::find(&KubeconfigSource::Files { paths: vec![kubeconfig] }, None, read_file).unwrap();
     assert_eq!(access.command().as_deref(), Some("aws eks get-token"));
 }
 
@@ -480,7 +480,7 @@ fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
     for (node, pod) in nodes(3).iter().zip(["x-1", "x-9", "x-10"]) {
         let NodeReach::Kube(place) = &node.reach else { panic!("a pod") };
         let source = KubeconfigSource::Files { paths: vec![server.kubeconfig(USER)] };
-        let cluster = Access::find(&source, None).unwrap().connect(no_secrets()).unwrap();
+        let cluster = Access::find(&source, None, read_file).unwrap().connect(no_secrets()).unwrap();
         let stream = PodStream::start(&cluster, place, "t".to_owned()).unwrap();
         let StreamEnd::Failed(fault) = end(&stream) else { panic!("it failed") };
         assert!(fault.to_string().ends_with(&format!("/pods/{pod}/exec")), "{pod}: {fault}");

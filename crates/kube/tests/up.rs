@@ -9,8 +9,8 @@ use linerate_kube::error::KubeError;
 use linerate_kube::manifest::{ClientManifest, INDEX_LABEL, PlacedClient, StoragePod, render};
 use serde_json::{Value, json};
 
-use crate::no_secrets;
 use crate::server::{Call, Server};
+use crate::{no_secrets, read_file};
 
 /// Objects by their paths.
 type Objects = Arc<Mutex<BTreeMap<String, Value>>>;
@@ -89,7 +89,7 @@ fn place(heeds_selectors: bool) -> Place {
     let kept = Arc::clone(&objects);
     let server = Server::start(move |call| answer(call, &kept, heeds_selectors));
     let source = KubeconfigSource::Files { paths: vec![server.kubeconfig("{token: t}")] };
-    let cluster = Access::find(&source, None)
+    let cluster = Access::find(&source, None, read_file)
         .expect("the server of the test answers")
         .connect(no_secrets())
         .expect("the server of the test answers");
@@ -289,7 +289,7 @@ fn clients_of_hosts_and_services_are_placed_once_they_are_ready_and_gone_with_th
 fn what_may_not_be_applied_is_told_with_the_right_that_is_missing() {
     let server = Server::start(|call| call.refuse(403, "Forbidden", "no"));
     let source = KubeconfigSource::Files { paths: vec![server.kubeconfig("{token: t}")] };
-    let cluster = Access::find(&source, None).unwrap().connect(no_secrets()).unwrap();
+    let cluster = Access::find(&source, None, read_file).unwrap().connect(no_secrets()).unwrap();
     let objects = documents(&render(&wishes())).unwrap();
     let job = objects.iter().find(|object| object["kind"] == "Job").unwrap();
     let Err(KubeError::Forbidden { verb, resource, namespace, .. }) = cluster.apply(job) else { panic!("forbidden") };

@@ -242,6 +242,15 @@ pub fn certificates_in_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, S
     if found.is_empty() { Err("it contains no PEM certificate".into()) } else { Ok(found) }
 }
 
+/// What the system trusts.
+pub type SystemRoots = Vec<CertificateDer<'static>>;
+
+/// The certificates of a file of the system's: what is none there is passed over.
+#[must_use]
+pub fn roots_in_pem(pem: &[u8]) -> SystemRoots {
+    CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect()
+}
+
 /// What is wrong, in the few words under which a failure is counted. Few different ones: details that differ from
 /// time to time, such as a date, would make a kind of each. `ready` is whether the handshake was done before.
 #[must_use]

@@ -196,7 +196,8 @@ fn stream(kubernetes: &Kubernetes, pod: &str) -> Result<PodStream, Failed> {
     let network = File::open(format!("/proc/{process}/ns/net"))?;
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
     let source = KubeconfigSource::Files { paths: vec![folder] };
-    let cluster = Access::find(&source, None).and_then(|access| access.connect(Arc::new(NoSecrets)));
+    let cluster =
+        Access::find(&source, None, |path, _| fs::read(path)).and_then(|access| access.connect(Arc::new(NoSecrets)));
     let cluster = cluster.map_err(|fault| fault.to_string())?;
     let Ok(NodeReach::Kube(place)) = format!("kube://linerate/{pod}").parse() else { panic!("a place") };
     Ok(PodStream::start(&cluster, &place, "a token".to_owned())?)

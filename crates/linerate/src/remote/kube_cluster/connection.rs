@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use linerate_kube::access::{Access, KubeCluster};
+use linerate_kube::access::KubeCluster;
 use linerate_kube::error::KubeError;
 
 use super::ClusterFlags;
@@ -21,7 +21,7 @@ pub(crate) fn kube_failure(fault: &KubeError) -> Failure {
 
 /// Connects, with consent to what the kubeconfig runs.
 pub(crate) fn connect(flags: &ClusterFlags, context: Option<&str>) -> Result<Arc<KubeCluster>, Failure> {
-    let access = Access::find(&kubeconfig::source(), context).map_err(|fault| kube_failure(&fault))?;
+    let access = kubeconfig::find(context).map_err(|fault| kube_failure(&fault))?;
     if let Some(command) = access.command().filter(|_| !flags.yes_exec) {
         let what = format!("the kubeconfig runs a command for credentials on this machine:\n  {command}\n");
         consent::ask_or_refuse(&what, "It runs as your user.", "give --yes-exec to consent")?;

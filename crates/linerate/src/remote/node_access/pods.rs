@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::node_reach::{NodeReach, PodLocation};
-use linerate_kube::access::{Access, KubeCluster};
+use linerate_kube::access::KubeCluster;
 use linerate_kube::error::KubeError;
 use linerate_kube::stream::{PodStream, StreamEnd};
 use linerate_record::fleet::UnreachedNode;
@@ -42,7 +42,7 @@ impl Clusters {
     /// The first to ask for a cluster finds it for all: a command of the kubeconfig runs once.
     fn cluster(&self, context: Option<&str>) -> Result<Arc<KubeCluster>, KubeError> {
         let mut by_context = self.by_context.lock().unwrap_or_else(PoisonError::into_inner);
-        let find = || Access::find(&kubeconfig::source(), context).and_then(kubeconfig::connect);
+        let find = || kubeconfig::find(context).and_then(kubeconfig::connect);
         by_context.entry(context.map(str::to_owned)).or_insert_with(find).clone()
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn commands(nodes: &[FleetNode]) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for context in contexts {
         // A cluster that is not found is reported with each of its nodes.
-        let command = Access::find(&kubeconfig::source(), context).ok().and_then(|access| access.command());
+        let command = kubeconfig::find(context).ok().and_then(|access| access.command());
         commands.extend(command.filter(|command| !commands.contains(command)));
     }
     commands
