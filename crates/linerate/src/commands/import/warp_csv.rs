@@ -2,7 +2,7 @@
 //! what is there, once for the figures.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -148,9 +148,11 @@ fn lines(path: &Path, mut take: impl FnMut(&WarpRequest<'_>) -> Result<(), ReadS
     let mut magic = [0; 4];
     let read = file.read(&mut magic).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    let packed_bytes = file.metadata().map_err(failed)?.len();
     let file = BufReader::with_capacity(1 << 18, file);
     let input: Box<dyn BufRead> = if is_frame(&magic[..read]) {
-        let frames = ZstdFrames::new(file).map_err(|error| refused(path, &format!("no zstd: {error}")))?;
+        let frames =
+            ZstdFrames::new(file, packed_bytes).map_err(|error| refused(path, &format!("no zstd: {error}")))?;
         Box::new(BufReader::with_capacity(1 << 16, frames))
     } else {
         Box::new(file)
@@ -163,6 +165,7 @@ fn lines(path: &Path, mut take: impl FnMut(&WarpRequest<'_>) -> Result<(), ReadS
         match record.read(columns.as_ref().and_then(|columns| columns.file)) {
             Ok(true) => {}
             Ok(false) => break,
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => return Err(reported(&error.to_string())),
             Err(error) => return Err(reported(&format!("not readable, or cut off: {error}"))),
         }
         let first = record.field(0).unwrap_or_default();
