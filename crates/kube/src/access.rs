@@ -46,8 +46,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Finds out which cluster a context means. Nothing is asked over a network, and no command runs. All files are read
-    /// by `reader`.
+    /// Finds out which cluster a context means. Nothing is asked over a network, and no command runs. `reader` reads
+    /// all files.
     ///
     /// # Errors
     /// [`KubeError`] where there is none such.

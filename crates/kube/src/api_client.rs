@@ -21,9 +21,7 @@ use kube::{Client, Config};
 use tower::{BoxError, Layer as _, Service};
 
 use crate::credentials::Credentials;
-
-/// Largest answer of the API server, in bytes: a list of 5,000 pods, at 13 KiB each.
-pub const ANSWER_BYTES_MAX: usize = 64 << 20;
+use crate::refused_answer::{ANSWER_BYTES_MAX, RefusedAnswer};
 
 /// What knows the secrets of this process, and keeps them out of texts of others before these are cut short.
 pub trait SecretRegistry: Send + Sync {
@@ -31,20 +29,6 @@ pub trait SecretRegistry: Send + Sync {
     fn remember(&self, secret: &str);
     /// A text, mostly JSON, without the secrets in use. JSON stays JSON.
     fn masked<'t>(&self, text: &'t str) -> Cow<'t, str>;
-}
-
-/// Why an answer is not taken.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RefusedAnswer {
-    /// More than [`ANSWER_BYTES_MAX`].
-    #[error("the answer is too large")]
-    TooLarge,
-    #[error("a redirect")]
-    Redirect {
-        code: u16,
-        /// Where to, without a query.
-        location: String,
-    },
 }
 
 /// A client as `kube` makes it by itself, but for proxies, for which this is not built, and for what proves who asks:

@@ -10,7 +10,7 @@ use linerate_fleet::attachment::AttachRefusal;
 use linerate_record::fleet::UnreachedNode;
 use linerate_record::units::Bytes;
 
-use crate::api_client::{ANSWER_BYTES_MAX, RefusedAnswer};
+use crate::refused_answer::{ANSWER_BYTES_MAX, RefusedAnswer};
 
 /// Why something of Kubernetes was not to be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,8 +121,8 @@ impl KubeError {
             }
             KubeError::UnknownContext { known, .. } => return format!("write one of its contexts: {}", listed(known)),
             KubeError::Plugin(_) => {
-                "run it by hand to see what it says: kubectl config view --minify has it under exec; it may have to log \
-                 in again"
+                "run it by hand to see what it says: kubectl config view --minify has it under exec; it may have to \
+                 log in again"
             }
             KubeError::Unauthorised(_) => "log in again, and check with kubectl auth whoami",
             KubeError::Forbidden { verb, resource, namespace, .. } => {

@@ -17,5 +17,6 @@ pub mod kubeconfig_files;
 pub mod manifest;
 pub mod object_diff;
 mod pod_selection;
+mod refused_answer;
 pub mod stream;
 mod stream_state;

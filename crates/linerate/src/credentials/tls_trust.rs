@@ -31,8 +31,8 @@ pub(crate) fn find_trust(insecure: bool, ca_file: Option<&Path>) -> Result<Trust
     }
 }
 
-/// The system's roots, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` put in their place. What is no certificate there
-/// is passed over, as OpenSSL does.
+/// The system's roots, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` put in their place. What is no certificate
+/// there is passed over, as OpenSSL does.
 fn system_roots() -> Result<SystemRoots, Failure> {
     let named = named_roots();
     if named.is_empty() { Ok(rustls_native_certs::load_native_certs().certs) } else { roots_of(named) }

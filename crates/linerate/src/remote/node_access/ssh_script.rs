@@ -63,8 +63,8 @@ pub(super) fn cleaning_script(place: &SshTarget) -> String {
     [
         format!(r#"say() {{ echo "{MESSAGE_PREFIX}$1"; }}; stop() {{ say "$1"; exit 0; }}; d={}; "#, folder(place)),
         r#"if [ -e "$d" ] || [ -L "$d" ]; then "#.to_owned(),
-        // What is looked at is the folder that was entered: its path may lead elsewhere by then. One that was entered by
-        // a link has another path.
+        // What is looked at is the folder that was entered: its path may lead elsewhere by then. One that was entered
+        // by a link has another path.
         r#"enter() { p=$(pwd -P) && cd -P "./$1" >/dev/null && [ "$(pwd -P)" = "${p%/}/$1" ] && [ -O . ]; }; "#
             .to_owned(),
         r#"cd -P "${d%/linerate/agents}/" >/dev/null && enter linerate && enter agents || stop "uncleaned $d"; "#
