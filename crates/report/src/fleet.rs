@@ -1,5 +1,7 @@
 //! A fleet as text and JSON: what was found of each node, and in what nodes differ that should be alike.
 
+mod unreached_nodes;
+
 use std::collections::BTreeMap;
 
 use linerate_record::finding::Severity;
@@ -13,6 +15,8 @@ use serde::Serialize;
 use crate::colour::Colour;
 use crate::phrases::{self, audit as wording, plural};
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
+
+pub use unreached_nodes::unreached_in_words;
 
 /// Nodes that are named in a list; of more, the others are counted.
 const NAMED: usize = 6;
@@ -56,7 +60,7 @@ pub fn check(check: &FleetCheck, all: bool, look: TextStyle) -> String {
     };
     let mut text = hanging(" fleet", 11, &fleet, look);
     text.push_str(&versions(&reached, &check.linerate, look));
-    let faults = unreached(&check.nodes, look);
+    let faults = unreached_nodes::lines(&check.nodes, all, look);
     if !faults.is_empty() {
         text.push_str(&format!("\n{faults}"));
     }
@@ -110,23 +114,6 @@ fn versions(reached: &[Reached<'_>], own: &str, look: TextStyle) -> String {
             hanging_in(Colour::Yellow, " linerate", 11, &claim, look)
         }
     }
-}
-
-/// Nodes that were not reached, those with the same reason together.
-fn unreached(rows: &[FleetRow], look: TextStyle) -> String {
-    let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-    for row in rows {
-        let Some(fault) = &row.unreached else { continue };
-        match reasons.iter_mut().find(|(why, remedy, _)| (*why, *remedy) == (&fault.why, &fault.remedy)) {
-            Some((.., names)) => names.push(&row.name),
-            None => reasons.push((&fault.why, &fault.remedy, vec![&row.name])),
-        }
-    }
-    let reported = reasons.iter().map(|(why, remedy, names)| {
-        let claim = format!("{}: not reached: {why}", named(names));
-        hanging_in(Colour::Red, " critical", 11, &claim, look) + &hanging("           try", 16, remedy, look)
-    });
-    reported.collect()
 }
 
 fn table(reached: &[Reached<'_>], look: TextStyle) -> String {
@@ -263,7 +250,7 @@ pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     let mut text = hanging(" fleet", 11, &read, look);
     text.push_str(&hanging(" profile", 11, &profiles.join(", "), look));
     text.push('\n');
-    text.push_str(&unreached(&audit.unreached, look));
+    text.push_str(&unreached_nodes::lines(&audit.unreached, all, look));
     text.push_str(&unlike(&audit.unlike, audit.compared, look));
     text.push_str(&findings(audit, all, look));
     text.push_str(&differences(audit, all, look));
@@ -282,10 +269,8 @@ pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
 /// Nodes that linerate was removed from, and those that could not be reached for it.
 #[must_use]
 pub fn cleaned(nodes: &[(FleetRow, Option<UnreachedNode>)]) -> String {
-    let mut text = String::new();
-    for (row, fault) in nodes.iter().filter_map(|(row, fault)| Some((row, fault.as_ref()?))) {
-        text.push_str(&format!(" {}: not reached: {}\n   try {}\n", row.name, fault.why, fault.remedy));
-    }
+    let faults: Vec<_> = nodes.iter().filter_map(|(row, fault)| Some((row, fault.as_ref()?))).collect();
+    let text = unreached_nodes::message(&faults);
     let clean = nodes.iter().filter(|(_, fault)| fault.is_none()).count();
     text + &format!(" {clean} of {} nodes reached by SSH are clean\n", nodes.len())
 }

@@ -274,12 +274,11 @@ fn node_differences(
     interrupt: &Interrupt,
 ) -> Result<Vec<String>, Failure> {
     let found = node_access::reach_all_until(nodes, &reach_flags.reach, true, &interrupt.stop)?;
-    let unreached = found.iter().filter_map(|(row, _)| Some((row, row.unreached.as_ref()?)));
-    let unreached: Vec<String> =
-        unreached.map(|(row, lost)| format!("{}: {}; {}", row.name, lost.why, lost.remedy)).collect();
+    let unreached: Vec<_> = found.iter().filter_map(|(row, _)| Some((row, row.unreached.as_ref()?))).collect();
     if !unreached.is_empty() {
         let (lost, all) = (unreached.len(), nodes.len());
-        let why = format!("{lost} of {all} nodes were not reached:\n  {}", unreached.join("\n  "));
+        let problems = linerate_report::fleet::unreached_in_words(unreached).join("\n  ");
+        let why = format!("{lost} of {all} nodes were not reached:\n  {problems}");
         return Err(Failure::Outcome { why, code: code::TARGET });
     }
     let read = found.iter().filter_map(|(row, state)| Some((row, state.as_ref()?)));

@@ -1,0 +1,269 @@
+//! Nodes that were not reached: those with the same problem in one row, whatever address each has in its sentence.
+
+use std::net::{IpAddr, SocketAddr};
+
+use linerate_record::fleet::{FleetRow, UnreachedNode};
+
+use super::NAMED;
+use crate::colour::Colour;
+use crate::terminal::{TextStyle, hanging, hanging_in};
+
+/// What stands for the address of each node where several share a sentence.
+const ANY_HOST: &str = "HOST";
+
+/// Names in a row that are written as its ends.
+const LEAST_OF_RANGE: usize = 3;
+
+/// A problem, and the nodes that have it.
+pub(super) struct SharedProblem<'r> {
+    rows: Vec<&'r FleetRow>,
+    /// The reason and the remedy, without addresses where those differ.
+    why: String,
+    remedy: String,
+    /// The same without addresses: what nodes have in common.
+    key: (String, String),
+}
+
+impl SharedProblem<'_> {
+    pub(super) fn names(&self) -> String {
+        let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
+        in_ranges(&names)
+    }
+}
+
+/// Problems in the order of their first nodes. With `each`, nodes whose reasons have different addresses are apart.
+pub(super) fn shared<'r>(
+    faults: impl IntoIterator<Item = (&'r FleetRow, &'r UnreachedNode)>,
+    each: bool,
+) -> Vec<SharedProblem<'r>> {
+    let mut problems: Vec<SharedProblem<'r>> = Vec::new();
+    for (row, fault) in faults {
+        let own = own_names(row);
+        let [why, remedy] =
+            [&fault.why, &fault.remedy].map(|text| if each { text.clone() } else { masked(text, &own) });
+        let key = (why, remedy);
+        match problems.iter_mut().find(|known| known.key == key) {
+            Some(known) => {
+                let sentences = [(&mut known.why, &fault.why, &key.0), (&mut known.remedy, &fault.remedy, &key.1)];
+                for (shown, stated, shared) in sentences {
+                    if shown != stated {
+                        shown.clone_from(shared);
+                    }
+                }
+                known.rows.push(row);
+            }
+            None => {
+                problems.push(SharedProblem {
+                    rows: vec![row],
+                    why: fault.why.clone(),
+                    remedy: fault.remedy.clone(),
+                    key,
+                });
+            }
+        }
+    }
+    problems
+}
+
+/// The same as sentences of an error.
+#[must_use]
+pub fn unreached_in_words<'r>(faults: impl IntoIterator<Item = (&'r FleetRow, &'r UnreachedNode)>) -> Vec<String> {
+    let problems = shared(faults, false);
+    problems.iter().map(|problem| format!("{}: {}; {}", problem.names(), problem.why, problem.remedy)).collect()
+}
+
+/// Nodes that were not reached as rows of a report; with `each`, a row for each that differs in anything.
+pub(super) fn lines(rows: &[FleetRow], each: bool, look: TextStyle) -> String {
+    let problems = shared(rows.iter().filter_map(|row| Some((row, row.unreached.as_ref()?))), each);
+    let reported = problems.iter().map(|problem| {
+        let claim = format!("{}: not reached: {}", problem.names(), problem.why);
+        hanging_in(Colour::Red, " critical", 11, &claim, look) + &hanging("           try", 16, &problem.remedy, look)
+    });
+    reported.collect()
+}
+
+/// The same as lines of a message.
+pub(super) fn message(faults: &[(&FleetRow, &UnreachedNode)]) -> String {
+    let problems = shared(faults.iter().copied(), false);
+    let reported = |problem: &SharedProblem<'_>| {
+        format!(" {}: not reached: {}\n   try {}\n", problem.names(), problem.why, problem.remedy)
+    };
+    problems.iter().map(reported).collect()
+}
+
+/// What a node is called in its own sentences: its name, and the host or the pod by which it is reached.
+fn own_names(row: &FleetRow) -> Vec<String> {
+    let mut own = vec![row.name.to_lowercase()];
+    if let Some((scheme, place)) = row.reach.split_once("://") {
+        let place = if scheme == "ssh" { place.rsplit('@').next() } else { place.split('/').next_back() };
+        let host = place.map(|place| place.split_once(':').map_or(place, |(host, _)| host));
+        own.extend(host.filter(|host| !host.is_empty()).map(str::to_lowercase));
+    }
+    own
+}
+
+/// A sentence with [`ANY_HOST`] in place of what is the address of this node alone.
+fn masked(text: &str, own: &[String]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ["", ""];
+    for word in text.split(' ') {
+        words.push(masked_word(word, before, own));
+        before = [before[1], word];
+    }
+    words.join(" ")
+}
+
+/// A word of a sentence, with the two before it: OpenSSH says "connect to host HOST", "resolve hostname HOST" and
+/// "USER@HOST: …".
+fn masked_word(word: &str, before: [&str; 2], own: &[String]) -> String {
+    let is_mark = |c: char| matches!(c, ':' | ',' | '.' | ';' | '"' | '\'' | '(' | ')');
+    let core = word.trim_matches(is_mark);
+    let is_own = |host: &str| own.iter().any(|name| *name == host.to_lowercase());
+    let is_host = |host: &str| host.parse::<IpAddr>().is_ok() || is_own(host);
+    let is_named_so = before[1] == "hostname" || before == ["to", "host"];
+    let any = match (core.split_once('@'), core.rsplit_once(':')) {
+        _ if core.is_empty() => return word.to_owned(),
+        _ if is_named_so || is_host(core) => ANY_HOST.to_owned(),
+        (Some((user, host)), _) if !user.is_empty() && (is_host(host) || word.ends_with(':')) => {
+            format!("{user}@{ANY_HOST}")
+        }
+        (_, Some((host, port))) if core.parse::<SocketAddr>().is_ok() || is_own(host) => format!("{ANY_HOST}:{port}"),
+        _ => return word.to_owned(),
+    };
+    word.replacen(core, &any, 1)
+}
+
+/// Names, those that are numbered in a row as `node01…node56`, with the number of all; of many parts, the first.
+fn in_ranges(names: &[&str]) -> String {
+    let mut runs: Vec<Vec<&str>> = Vec::new();
+    for name in names {
+        match runs.last_mut() {
+            Some(run) if run.last().and_then(|last| next_name(last)).as_deref() == Some(name) => run.push(name),
+            _ => runs.push(vec![name]),
+        }
+    }
+    let has_range = runs.iter().any(|run| run.len() >= LEAST_OF_RANGE);
+    let parts: Vec<(String, usize)> = runs
+        .iter()
+        .flat_map(|run| match run.as_slice() {
+            [first, .., last] if run.len() >= LEAST_OF_RANGE => vec![(format!("{first}…{last}"), run.len())],
+            few => few.iter().map(|name| ((*name).to_owned(), 1)).collect(),
+        })
+        .collect();
+    let shown: Vec<&str> = parts.iter().take(NAMED).map(|(part, _)| part.as_str()).collect();
+    let more: usize = parts.iter().skip(NAMED).map(|(_, count)| count).sum();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let count = if has_range { format!(" ({})", names.len()) } else { String::new() };
+    format!("{}{more}{count}", shown.join(" "))
+}
+
+/// The name with the next number in its first label; nothing without one.
+fn next_name(name: &str) -> Option<String> {
+    let (first, rest) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = &first[stem.len()..];
+    let next = digits.parse::<u64>().ok()?.checked_add(1)?;
+    Some(format!("{stem}{next:0width$}{rest}", width = digits.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::fleet::NodeRole;
+
+    use super::*;
+
+    const LOOK: TextStyle = TextStyle { color: false, width: 100, whole: false };
+
+    /// Nodes of a fleet, each with what was said of it.
+    fn rows(count: usize, reach: impl Fn(usize) -> String, why: impl Fn(usize) -> String) -> Vec<FleetRow> {
+        let row = |n: usize| FleetRow {
+            name: format!("node{n:02}"),
+            role: NodeRole::Storage,
+            reach: reach(n),
+            site_node: None,
+            reached: None,
+            unreached: Some(UnreachedNode { why: why(n), remedy: "check that sshd runs".to_owned() }),
+        };
+        (1..=count).map(row).collect()
+    }
+
+    #[test]
+    fn the_same_problem_at_many_nodes_is_one_row_whatever_their_addresses() {
+        type OfNode = fn(usize) -> String;
+        let cases: [(OfNode, OfNode, &str); 6] = [
+            (
+                |n| format!("ssh://127.9.0.{n:02}:2"),
+                // OpenSSH writes the address in its own way.
+                |n| format!("nothing listens there: ssh: connect to host 127.9.0.{n} port 2: Connection refused"),
+                "nothing listens there: ssh: connect to host HOST port 2: Connection refused",
+            ),
+            (
+                |n| format!("ssh://no-such-{n}.invalid"),
+                |n| format!("its name does not resolve: ssh: Could not resolve hostname no-such-{n}.invalid: Name"),
+                "its name does not resolve: ssh: Could not resolve hostname HOST: Name",
+            ),
+            (
+                |n| format!("ssh://node{n:02}"),
+                // By HostName of ssh_config.
+                |n| format!("it asks for a password: a@s{n}.example: Permission denied (publickey,password)."),
+                "it asks for a password: a@HOST: Permission denied (publickey,password).",
+            ),
+            (
+                |n| format!("ssh://admin@s{n}:22"),
+                |n| format!("its sshd dropped every connection: Connection closed by fe80::{n} port 22"),
+                "its sshd dropped every connection: Connection closed by HOST port 22",
+            ),
+            (
+                |n| format!("kube://lab/pod-{n}"),
+                |n| format!("there is no such pod: pods \"pod-{n}\" not found"),
+                "there is no such pod: pods \"HOST\" not found",
+            ),
+            (|n| format!("ssh://s{n}"), |n| format!("nothing listens at 10.0.0.{n}:5301"), "at HOST:5301"),
+        ];
+        for (reach, why, expected) in cases {
+            let all = rows(56, reach, why);
+            let text = lines(&all, false, LOOK);
+            assert!(text.lines().count() <= 3, "{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.starts_with("critical node01…node56 (56): not reached: "), "{text}");
+            assert!(words.contains(&format!("{expected} try check that sshd runs")), "{text}");
+            // Each with its address where that is requested, and where it is the only one.
+            assert_eq!(lines(&all, true, LOOK).matches(" critical").count(), 56);
+            assert!(!lines(&all[..1], false, LOOK).contains(ANY_HOST));
+            let faults: Vec<_> = all.iter().filter_map(|row| Some((row, row.unreached.as_ref()?))).collect();
+            assert_eq!(unreached_in_words(faults.iter().copied()).len(), 1);
+            assert_eq!(message(&faults).lines().count(), 2);
+        }
+    }
+
+    #[test]
+    fn other_problems_have_rows_of_their_own() {
+        let refused = |n: usize| {
+            let port = if n == 17 { 22 } else { 2 };
+            format!("nothing listens there: ssh: connect to host 10.0.0.{n} port {port}: Connection refused")
+        };
+        let mut all = rows(56, |n| format!("ssh://10.0.0.{n}:2"), refused);
+        all[40].unreached = Some(UnreachedNode { why: "its disk is full".to_owned(), remedy: "free space".to_owned() });
+        let text = lines(&all, false, LOOK);
+        assert_eq!(text.matches(" critical").count(), 3, "{text}");
+        for part in ["node01…node16 node18…node40 node42…node56 (54): ", "node17: not", "10.0.0.17 port 22", "node41: "]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn names_in_a_row_are_their_ends_and_others_are_named() {
+        for (names, expected) in [
+            (&["a"][..], "a"),
+            (&["n1", "n2"], "n1 n2"),
+            (&["n8", "n9", "n10"], "n8…n10 (3)"),
+            (&["n08", "n09", "n10", "x"], "n08…n10 x (4)"),
+            (&["n1.a", "n2.a", "n3.a"], "n1.a…n3.a (3)"),
+            (&["n1", "n3", "n5", "n7", "n9", "n11", "n13", "n15"], "n1 n3 n5 n7 n9 n11 and 2 more"),
+            (&["n99999999999999999999", "n18446744073709551615"], "n99999999999999999999 n18446744073709551615"),
+        ] {
+            assert_eq!(in_ranges(names), expected, "{names:?}");
+        }
+    }
+}
