@@ -4,6 +4,7 @@
 //! are; each figure is held against them ([`likelihood`] says how), and few deviations are preferred to many. What
 //! survives is told with its weight, never one answer where two fit. `docs/method/explain.md` has the reasons.
 
+mod absent_nodes;
 mod bond_readings;
 mod cause_families;
 mod described_ceilings;
@@ -98,7 +99,8 @@ pub(crate) fn explain_alongside(
     let separator = separator(site, &leaders, unobserved, read, is_open);
     let kinds = indistinguishable::kinds(&survivors);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
-    let mut of_nodes = node_figures::low_nodes_in_words(&evidence.get, &evidence.put);
+    let mut of_nodes = absent_nodes::absent_nodes_in_words(site, observations);
+    of_nodes.extend(node_figures::low_nodes_in_words(&evidence.get, &evidence.put));
     of_nodes.extend(unknown_nodes::caveats(site, observations));
     Ok(Explanation {
         schema: EXPLANATION_SCHEMA,

@@ -397,6 +397,20 @@ fn ten_lines_answer_however_much_there_is_to_say() {
     assert!(!brief(&planned::explanation(), 120).1.contains('…'), "{:#?}", brief(&planned::explanation(), 120).0);
 }
 
+/// A node without a figure may be the one that is down: a remark that short is followed by that of a slow one.
+#[test]
+fn a_short_remark_of_nodes_is_followed_by_the_next_one() {
+    let mut made = planned::explanation();
+    let absent = "no figure of 1 of 56 nodes (node17): it may be the one that is down";
+    made.of_nodes = [absent, "node4 gives 50 %", "node5 gives 60 %"].map(str::to_owned).to_vec();
+    let (lines, text) = brief(&made, 100);
+    assert!(text.contains(&format!("nodes {absent}; node4 gives 50 %")) && !text.contains("node5"), "{lines:#?}");
+    assert!(text.contains("1 more remark;") && lines.len() <= 10, "{lines:#?}");
+    for whole in [words(&explanation::text(&made, true, PLAIN)), explanation::html(&made)] {
+        assert!(whole.contains(absent) && whole.contains("node5 gives 60 %"), "{whole}");
+    }
+}
+
 /// What refutes the description is among the ten lines: the resource, what a figure needs of it and what is there.
 #[test]
 fn a_figure_above_its_ceiling_says_in_brief_what_it_needs_and_what_is_there() {

@@ -370,8 +370,8 @@ fn low_in_words(verb: &str, figures: &OperationFigures) -> Vec<String> {
             None => "the median of the nodes",
         };
         format!(
-            "{node} gives {:.0} % of {reference} for {verb} (± {:.0} %): look there first, at its link, \
-             its drives and its processors, before anything that all nodes share",
+            "{node} gives {:.0} % of {reference} for {verb} (± {:.0} %): look there first, at its link and its \
+             processors, before anything that all nodes share",
             share * 100.0,
             sigma * 100.0
         )
@@ -484,6 +484,8 @@ mod tests {
         let low = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0]), true);
         let reported = low_nodes_in_words(&low, &OperationFigures::default());
         assert!(reported.len() == 1 && reported[0].starts_with("n2 gives 50 % of the median"), "{reported:?}");
+        // A slow drive does not show in its own node's figure.
+        assert!(reported[0].contains("at its link and its processors, before"), "{reported:?}");
         let even = figures(&site(), &observed(&[100.0, 101.0, 96.0, 99.0]), true);
         assert!(super::low_nodes_in_words(&even, &OperationFigures::default()).is_empty());
     }

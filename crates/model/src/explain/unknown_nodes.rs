@@ -17,10 +17,10 @@ const QUOTED: usize = 4;
 const LONGEST: usize = 64;
 
 /// Fewest names that show how nodes are called.
-const LEAST_ALIKE: usize = 3;
+pub(super) const LEAST_ALIKE: usize = 3;
 
 /// Names of nodes in figures of reads or writes.
-fn named(observations: &Observations, reads: bool) -> BTreeSet<&str> {
+pub(super) fn named(observations: &Observations, reads: bool) -> BTreeSet<&str> {
     let is_requested = |figure: &&Observed| match figure.what {
         Quantity::NodeGet { .. } => reads,
         Quantity::NodePut { .. } => !reads,
@@ -92,7 +92,7 @@ fn unlisted<'a>(site: &Site, names: &BTreeSet<&'a str>) -> UnknownNodes<'a> {
 }
 
 /// The first label of a host's name, without a port.
-fn label(name: &str) -> &str {
+pub(super) fn label(name: &str) -> &str {
     let host = name.rsplit_once(':').map_or(name, |(host, _)| host);
     host.split('.').next().unwrap_or_default()
 }
@@ -185,7 +185,7 @@ fn beyond<'a>(site: &Site, numbers: impl Iterator<Item = (u64, &'a str)>) -> Opt
 }
 
 /// A name as what stands before the last number of its first label, that number, and the whole; nothing for an address.
-fn in_parts(name: &str) -> Option<(&str, u64, &str)> {
+pub(super) fn in_parts(name: &str) -> Option<(&str, u64, &str)> {
     let host = name.rsplit_once(':').map_or(name, |(host, _)| host);
     let first = host.split('.').next().unwrap_or_default();
     let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -15,6 +15,8 @@ const KINDS_SHOWN: usize = 2;
 const LEAST_SHOWN: f64 = 0.01;
 /// Lines that a sentence has which is not cut, at the most.
 const WHOLE: usize = 3;
+/// A remark of so many characters leaves room for the next one.
+const SHORT: usize = 90;
 /// Columns before what a line says.
 const LEAD: usize = 12;
 
@@ -125,7 +127,8 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
     parts.extend(refuted(explanation));
     parts.push(Part::new(Rank::First, Colour::Yellow, " left out", left_out(explanation)));
     for (lead, remarks) in [(" run", &explanation.of_run), (" nodes", &explanation.of_nodes)] {
-        parts.push(Part::new(Rank::Remark, Colour::Yellow, lead, remarks.iter().take(1).cloned().collect()));
+        let remark = remarks[..remarks_shown(remarks)].join("; ");
+        parts.push(Part::new(Rank::Remark, Colour::Yellow, lead, vec![remark]));
     }
     let outcome = hypotheses::outcome_in_brief(explanation);
     let needed = if explanation.verdict.outweighed { outcome.len() } else { 1 };
@@ -152,6 +155,12 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
     parts.push(Part::new(Rank::Remedy, Colour::Dim, format!(" try for {number}"), remedy(explanation)));
     parts.push(Part::new(Rank::Answer, Colour::Dim, " --why", rest(explanation)));
     parts
+}
+
+/// So many remarks are shown of a run or of nodes: one, and the next where the first is short.
+fn remarks_shown(remarks: &[String]) -> usize {
+    let is_short = remarks.first().is_some_and(|first| first.chars().count() <= SHORT);
+    remarks.len().min(if is_short { 2 } else { 1 })
 }
 
 /// So many kinds have a line: the first, and others that weigh something beside all.
@@ -274,7 +283,7 @@ fn rest(explanation: &Explanation) -> Vec<String> {
         parts.push(format!("{} more {hypotheses}", phrases::grouped(more as u64)));
     }
     let remarks = [&explanation.of_run, &explanation.of_nodes];
-    let more: usize = remarks.iter().map(|all| all.len().saturating_sub(1)).sum();
+    let more: usize = remarks.iter().map(|all| all.len() - remarks_shown(all)).sum();
     if more > 0 {
         parts.push(phrases::plural(more as u64, "more remark"));
     }
