@@ -42,7 +42,7 @@ impl FromStr for AbortRule {
         let fail = || UnitError {
             what: "bound on the canary",
             input: text.to_owned(),
-            fix: "write pN>TIME or errors>SHARE, such as p99>200ms or p50>20ms,errors>1%",
+            fix: "write pN>TIME or errors>SHARE, such as p99>200ms or p50>20ms,errors>1%".into(),
         };
         let (what, limit) = text.trim().split_once('>').ok_or_else(fail)?;
         if what.trim() == "errors" {

@@ -37,7 +37,7 @@ impl FromStr for LatencyBound {
         let fail = || UnitError {
             what: "latency bound",
             input: text.to_owned(),
-            fix: "write pN=TIME with N above 0 and below 100, such as p99=50ms or p50=5ms,p99.9=1s",
+            fix: "write pN=TIME with N above 0 and below 100, such as p99=50ms or p50=5ms,p99.9=1s".into(),
         };
         let (quantile, time) = text.trim().split_once('=').ok_or_else(fail)?;
         let digits = quantile.trim().strip_prefix(['p', 'P']).ok_or_else(fail)?;
@@ -74,7 +74,7 @@ impl FromStr for Slo {
             |i: usize| bounds[..i].iter().any(|before| before.percentile.to_bits() == bounds[i].percentile.to_bits());
         if (0..bounds.len()).any(is_again) {
             let fix = "give each percentile one bound: the stricter one includes the other";
-            return Err(UnitError { what: "latency bounds", input: text.to_owned(), fix });
+            return Err(UnitError { what: "latency bounds", input: text.to_owned(), fix: fix.into() });
         }
         Ok(Slo(bounds))
     }

@@ -94,7 +94,8 @@ impl FromStr for Threshold {
             fix: "write [OPERATION.]throughput<RATE, [OPERATION.]errors>SHARE or [OPERATION.]p99>TIME (p50, p90, p99, \
                   p99.9), such as get.throughput<1GiB/s, stat.throughput<5000/s, errors>0.1% or get.p99>10ms; of \
                   linerate net also goodput<RATE, loss>SHARE or slow>NUMBER, such as goodput<20Gb/s, loss>0.1% or \
-                  slow>0",
+                  slow>0"
+                .into(),
         };
         // A bound in bits says what is wrong with it; another is told by what a threshold is.
         let of_bound = |error: UnitError| match error.is_of_bits() {

@@ -3,6 +3,7 @@
 //! Bytes are IEC (`4MiB`, 1024-based) unless a decimal unit is written (`4MB`); links are decimal bits (`25 Gb/s`).
 //! A lone `M` is binary; where a tool takes it for decimal, as warp does, its sizes are translated.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub struct UnitError {
     pub(crate) what: &'static str,
     pub(crate) input: String,
     /// What would be right.
-    pub fix: &'static str,
+    pub fix: Cow<'static, str>,
 }
 
 impl UnitError {
@@ -82,7 +83,7 @@ impl FromStr for Bytes {
     /// Reads `4096`, `64KiB`, `1.5GiB`, `4MB`; a lone `K`, `M`, `G`, `T` or `P` is binary. A small `b` is
     /// refused: `10Mb` are bits, and eight times less.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix };
+        let fail = |fix| UnitError { what: "size", input: text.to_owned(), fix: Cow::Borrowed(fix) };
         if is_of_bits(text) {
             return Err(fail(BITS));
         }
@@ -264,7 +265,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let fail = || UnitError {
         what: "duration",
         input: text.to_owned(),
-        fix: "write a number with ms, s, m or h, such as 30s or 1m30s",
+        fix: "write a number with ms, s, m or h, such as 30s or 1m30s".into(),
     };
     let mut rest = text.trim();
     let mut total_s = 0.0;
@@ -304,7 +305,7 @@ impl FromStr for Share {
         let fail = || UnitError {
             what: "share",
             input: text.to_owned(),
-            fix: "write a share above 0 and below the whole, such as 5%",
+            fix: "write a share above 0 and below the whole, such as 5%".into(),
         };
         let trimmed = text.trim();
         let (number, whole) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |percent| (percent.trim(), 100.0));
@@ -340,10 +341,10 @@ impl FromStr for Rate {
         let fail = || UnitError {
             what: "rate",
             input: text.to_owned(),
-            fix: "write requests per second such as 500/s, or bytes per second such as 200MiB/s",
+            fix: "write requests per second such as 500/s, or bytes per second such as 200MiB/s".into(),
         };
         if is_of_bits(text) {
-            return Err(UnitError { fix: BITS, ..fail() });
+            return Err(UnitError { fix: BITS.into(), ..fail() });
         }
         let trimmed = text.trim();
         let trimmed = trimmed.strip_suffix("/s").unwrap_or(trimmed);
@@ -382,10 +383,13 @@ impl FromStr for ByteRate {
 
     /// Reads `6.5GB/s`, `152 GiB/s`. The `B` is a capital one: `Gb/s` are bits, and eight times less.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let fail = || UnitError {
-            what: "rate of bytes",
-            input: text.to_owned(),
-            fix: "write bytes per second with a capital B, such as 6.5GB/s or 152GiB/s",
+        let fail = || {
+            let write = "write bytes per second with a capital B";
+            let fix = match parse::bytes_of_bits(text) {
+                Some(bytes) => format!("that is {bytes} in bytes: {write}"),
+                None => format!("{write}, such as 6.5GB/s or 152GiB/s"),
+            };
+            UnitError { what: "rate of bytes", input: text.to_owned(), fix: fix.into() }
         };
         let size = text.trim().strip_suffix("/s").ok_or_else(fail)?.trim_end();
         if !size.ends_with('B') {
@@ -409,7 +413,7 @@ impl FromStr for BitRate {
         let fail = || UnitError {
             what: "rate of bits",
             input: text.to_owned(),
-            fix: "write bits per second with a small b, such as 25Gb/s or 200Mbit/s",
+            fix: "write bits per second with a small b, such as 25Gb/s or 200Mbit/s".into(),
         };
         let scaled =
             ["bit/s", "b/s", "bps", "bE"].iter().find_map(|end| text.trim().strip_suffix(end)).ok_or_else(fail)?;
@@ -573,6 +577,20 @@ mod tests {
         for text in ["6.5Gb/s", "6.5GB", "6.5", "-1GB/s", "GB/s", "nanGB/s", "", "1e3GB/s"] {
             let error = text.parse::<ByteRate>().expect_err(text).to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("capital B"), "{error}");
+        }
+        for (text, bytes) in [
+            ("152Gb/s", "19GB/s"),
+            ("6.360 Gb/s", "795MB/s"),
+            ("100Gbps", "12.5GB/s"),
+            ("25Gbit/s", "3.125GB/s"),
+            ("0.01Tb/s", "1.25GB/s"),
+            ("1.23456Gb/s", "154.32MB/s"),
+            ("8b/s", "1B/s"),
+            ("7.999999999Gb/s", "1GB/s"),
+        ] {
+            let error = text.parse::<ByteRate>().expect_err(text).to_string();
+            assert!(error.contains(&format!("{text:?}: that is {bytes} in bytes: write")), "{error}");
+            assert!(bytes.parse::<ByteRate>().is_ok(), "{bytes}");
         }
         for text in ["25GB/s", "25G", "25", "-1Gb/s", "Gb/s", "nanGb/s", "", "1.2.3Gb/s", "infb/s"] {
             let error = text.parse::<BitRate>().expect_err(text).to_string();

@@ -1,5 +1,7 @@
 //! A single value of a site: its text, by the shape that the table gives it.
 
+use std::borrow::Cow;
+
 use linerate_record::sanitize::masked;
 use linerate_record::site::Kernel;
 use linerate_record::units::{self, BitRate, ByteRate, Bytes};
@@ -49,7 +51,7 @@ pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, Va
             _ => Err(invalid(format!("write a whole number from {min} to {max}"))),
         },
         Shape::Quantity(kind, min, max) => {
-            let number = quantity(*kind, text).map_err(|fix| invalid(fix.to_owned()))?;
+            let number = quantity(*kind, text).map_err(|fix| invalid(fix.into_owned()))?;
             if (*min..=*max).contains(&number) {
                 return Ok(SiteValue::Number(number));
             }
@@ -141,25 +143,25 @@ fn protected(text: &str) -> Option<Protected> {
     Some(Protected::Shards { data: number(data).filter(|data| *data > 0)?, parity: number(parity)? })
 }
 
-fn quantity(kind: NumberKind, text: &str) -> Result<f64, &'static str> {
+fn quantity(kind: NumberKind, text: &str) -> Result<f64, Cow<'static, str>> {
     let text = text.trim();
     let after = |ends: &[(&str, f64)]| {
         ends.iter().find_map(|(end, scale)| Some(units::decimal(text.strip_suffix(end)?.trim_end())? * scale))
     };
     match kind {
-        NumberKind::Bytes if text.ends_with('b') => Err("write bytes with a capital B, such as 7.68TB"),
+        NumberKind::Bytes if text.ends_with('b') => Err("write bytes with a capital B, such as 7.68TB".into()),
         NumberKind::Bytes => text.parse::<Bytes>().map(|bytes| bytes.0 as f64).map_err(|error| error.fix),
         NumberKind::BytesPerS => text.parse::<ByteRate>().map(|rate| rate.0).map_err(|error| error.fix),
         NumberKind::BitsPerS => text.parse::<BitRate>().map(|rate| rate.0).map_err(|error| error.fix),
         NumberKind::Operations => {
-            after(&[("k", 1e3), ("M", 1e6), ("", 1.0)]).ok_or("write operations per second, such as 800k")
+            after(&[("k", 1e3), ("M", 1e6), ("", 1.0)]).ok_or("write operations per second, such as 800k".into())
         }
         NumberKind::Time => units::parse_duration(text).map(|time| time.as_nanos() as f64).map_err(|error| error.fix),
         NumberKind::Years => after(&[("y", 1.0), ("mo", 1.0 / 12.0), ("d", 1.0 / 365.25)])
-            .ok_or("write years, months or days, such as 3y, 18mo or 90d"),
-        NumberKind::Growth => after(&[("%", 0.01), ("", 1.0)]).ok_or("write a share a year, such as 30% or 0.3"),
-        NumberKind::Ratio => after(&[(":1", 1.0), ("", 1.0)]).ok_or("write a ratio, such as 3:1 or 3"),
-        NumberKind::Plain => after(&[("", 1.0)]).ok_or("write a number, such as 0.5"),
+            .ok_or("write years, months or days, such as 3y, 18mo or 90d".into()),
+        NumberKind::Growth => after(&[("%", 0.01), ("", 1.0)]).ok_or("write a share a year, such as 30% or 0.3".into()),
+        NumberKind::Ratio => after(&[(":1", 1.0), ("", 1.0)]).ok_or("write a ratio, such as 3:1 or 3".into()),
+        NumberKind::Plain => after(&[("", 1.0)]).ok_or("write a number, such as 0.5".into()),
     }
 }
 

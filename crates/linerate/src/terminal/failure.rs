@@ -43,7 +43,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
     /// Several of the kind of [`Failure::Usage`]. Further lines of one stand below its first.
-    #[error("{} mistakes\n  {}", .0.len(), .0.join("\n").replace('\n', "\n  "))]
+    #[error("{} mistakes\n  {}", .0.len(), first_mistakes(.0))]
     Mistakes(Vec<String>),
     /// What is wrong with a site file.
     #[error(transparent)]
@@ -153,6 +153,17 @@ impl From<NameError> for Failure {
     }
 }
 
+/// Most mistakes that are reported at once; a table of a thousand lines may have one in each.
+const MISTAKES_SHOWN_MAX: usize = 10;
+
+/// The first mistakes, each with its further lines below it, and how many others there are.
+fn first_mistakes(mistakes: &[String]) -> String {
+    let shown = mistakes[..mistakes.len().min(MISTAKES_SHOWN_MAX)].join("\n");
+    let more = mistakes.len().saturating_sub(MISTAKES_SHOWN_MAX);
+    let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
+    format!("{shown}{more}").replace('\n', "\n  ")
+}
+
 impl Failure {
     pub(crate) fn usage(text: impl ToString) -> Self {
         Failure::Usage(text.to_string())
@@ -228,6 +239,15 @@ mod tests {
     use linerate_site::SiteFile;
 
     use super::*;
+
+    #[test]
+    fn of_many_mistakes_the_first_ten_are_shown_and_the_others_counted() {
+        let mistakes = |count: usize| Failure::from_errors((1..=count).map(|n| format!("nodes.csv:{n}: x")).collect());
+        let message = mistakes(112).to_string();
+        assert!(message.starts_with("112 mistakes\n  nodes.csv:1: x\n") && message.lines().count() == 12, "{message}");
+        assert!(message.ends_with("\n  nodes.csv:10: x\n  and 102 more"), "{message}");
+        assert!(!mistakes(10).to_string().contains("more"));
+    }
 
     #[test]
     fn a_file_that_cannot_be_read_hides_no_mistake_and_is_told_beside_it() {

@@ -1,5 +1,7 @@
 //! Numbers as they are typed, and rates as other tools take them.
 
+use super::BitRate;
+
 /// A number of digits with at most one point: no sign, no exponent, nothing that is not a number.
 #[must_use]
 pub fn decimal(text: &str) -> Option<f64> {
@@ -25,10 +27,20 @@ pub fn bits_meant(text: &str) -> Option<String> {
     decimal(number).map(|_| format!("{number}{prefix}b/s"))
 }
 
+/// What a rate of bits is in bytes, as rates of bytes are written: `152Gb/s` is `19GB/s`.
+pub(super) fn bytes_of_bits(text: &str) -> Option<String> {
+    let BitRate(bits_per_s) = text.parse().ok()?;
+    let bytes_per_s = bits_per_s / 8.0;
+    let units = [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "KB/s"), (1.0, "B/s")];
+    // What rounds up to the next unit is written in that.
+    let (unit, name) = *units.iter().find(|(unit, _)| bytes_per_s >= unit * 0.999_999)?;
+    let digits = format!("{:.3}", bytes_per_s / unit);
+    Some(format!("{}{name}", digits.trim_end_matches('0').trim_end_matches('.')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::BitRate;
 
     #[test]
     fn a_rate_of_another_tool_is_known_and_bytes_and_bare_numbers_are_not() {
