@@ -1,9 +1,9 @@
 //! Who bound a point.
 //!
-//! The verdict is drawn from readings, in this order, and names them: the rate or cap that the user set; linerate's
-//! rests after failures; its own threads; a NIC of this machine; what disturbed the point; this machine's processors,
-//! where the target shares them; what disturbed the series; and only when none of these was full or disturbed, and it
-//! was not lost for a while, the target.
+//! The verdict is drawn from readings, in this order, and names them: requests that the target never answered; the rate
+//! or cap that the user set; linerate's rests after failures; its own threads; a NIC of this machine; what disturbed
+//! the point; this machine's processors, where the target shares them; what disturbed the series; and only when none of
+//! these was full or disturbed, and it was not lost for a while, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
@@ -11,6 +11,7 @@ use linerate_record::units::{Rate, bits_per_s, count};
 use crate::backoff;
 use crate::counters::{of_processors, samples_of};
 use crate::disturbance::{self, OtherLoad};
+use crate::hanging;
 use crate::knee::SHARE;
 use crate::open_loop;
 use crate::records::Records;
@@ -76,7 +77,8 @@ pub fn find(
     let is_of_visit = |i: &&Interval| visits.iter().any(|visit| visit.point == i.point);
     let intervals: Vec<&Interval> = records.intervals.iter().filter(is_of_visit).collect();
     let others = disturbance::of_point(best, &intervals, records, samples).unwrap_or_default();
-    open_loop::limit(best, &records.manifest.requested)
+    hanging::limit(best)
+        .or_else(|| open_loop::limit(best, &records.manifest.requested))
         .or_else(|| rate_cap(best, &intervals, records))
         .or_else(|| backoff::limit(best))
         .or_else(|| client(best, ceiling, measure, records))

@@ -3,6 +3,7 @@
 mod clients;
 mod ended;
 mod growth;
+mod hung;
 mod pooled;
 mod sent_requests;
 mod shape;
@@ -358,7 +359,7 @@ fn point(
     let warmup_ms = measured.first().map_or(0, |i| i.from_ms - first_ms);
     let ended = point_end(records, begin.point).map(|e| e.ended);
     let steady = visits.are_steady(begin, &measured);
-    let end = ended::of_point(records, begin, &measured, &sum, seconds);
+    let end = ended::of_point(records, begin, &measured, &sum, seconds)?;
     let per_second = |what: fn(&IntervalRow) -> f64| {
         let estimate = per_second(&measured, seconds, sum.requests, visits, what);
         // Of what is still on its way no interval is known.
@@ -394,6 +395,7 @@ fn point(
         bytes: sum.bytes,
         moved_bytes: sum.moved_bytes,
         unended: end.unended,
+        hung: end.in_flight.hung(),
         too_few_ended: end.too_few,
         warmup_requests: of_warmup.requests,
         warmup_errors: of_warmup.errors,

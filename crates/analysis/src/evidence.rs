@@ -265,6 +265,7 @@ fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, sit
         Bottleneck::RateCap => Some(NotEvidenceReason::RateCap),
         Bottleneck::RequestedRate => Some(NotEvidenceReason::RequestedRate),
         Bottleneck::Backoff => Some(NotEvidenceReason::Backoff),
+        Bottleneck::Hanging => Some(NotEvidenceReason::Failed { share: failed as f64 / all as f64 }),
         Bottleneck::Nic | Bottleneck::Target | Bottleneck::Unread | Bottleneck::Disturbed => None,
     };
     let too_wide = || best.half_width_share().filter(|half| *half > TOO_WIDE);

@@ -31,6 +31,7 @@ mod late_starts;
 mod left_at_target;
 mod levels;
 mod littles_law;
+mod never_answered;
 mod not_steady;
 mod not_stored;
 mod packet_loss;
@@ -109,6 +110,7 @@ pub fn findings(view: &View, records: &Records) -> Vec<Finding> {
         for point in &series.points {
             all.extend(errors::of_point(label, point, run));
             all.extend(errors::in_warmup(label, point));
+            all.extend(never_answered::of_point(label, point));
             all.extend(target_lost::of_point(label, point, run));
             all.extend(ended_early::of_point(label, point, run));
         }
@@ -133,10 +135,10 @@ pub(crate) fn sort(all: &mut Vec<Finding>) {
 /// Whether so many requests failed that the figures should not be used.
 #[must_use]
 pub fn requests_failed(view: &View) -> Option<&Finding> {
-    use FindingKind::{EndedEarly, NotStored, RequestErrors, TargetLost, TooShort, WrongBody};
-    let severe =
-        |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | TooShort | WrongBody);
-    view.findings.iter().find(|f| f.severity == Severity::Critical && severe(f))
+    use FindingKind::{EndedEarly, NeverAnswered, NotStored, RequestErrors, TargetLost, TooShort, WrongBody};
+    let of_requests = |kind| matches!(kind, EndedEarly | NeverAnswered | NotStored | RequestErrors | TargetLost);
+    let severe = |kind| of_requests(kind) || matches!(kind, TooShort | WrongBody);
+    view.findings.iter().find(|f| f.severity == Severity::Critical && severe(f.kind))
 }
 
 /// Whether other load on this machine left points without an answer: their figures say nothing of the target.

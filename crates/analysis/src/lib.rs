@@ -15,6 +15,7 @@ pub mod estimate;
 pub mod evidence;
 pub mod findings;
 pub mod growth;
+mod hanging;
 pub mod imported_record;
 pub mod knee;
 pub mod long_run;

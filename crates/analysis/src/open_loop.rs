@@ -99,7 +99,7 @@ pub(crate) fn together(all: OpenLoop, visits: &[Point]) -> OpenLoop {
     let of_visits = || visits.iter().filter_map(|visit| visit.open.as_ref());
     let sum = |counted: fn(&OpenLoop) -> u64| of_visits().map(counted).sum::<u64>();
     let short_by_chance = of_visits().map(|open| open.short_by_chance.powi(2)).sum::<f64>().sqrt();
-    let ended: u64 = visits.iter().map(|visit| visit.requests + visit.error_count()).sum();
+    let ended: u64 = visits.iter().map(Point::ended_count).sum();
     let requested: f64 = visits.iter().filter_map(|visit| Some(requested_of(visit.open.as_ref()?, visit))).sum();
     let growth = outstanding::together(of_visits().map(|open| &open.growth));
     let is_reached = (ended + growth.filled) as f64 >= RATE_REACHED * requested - short_by_chance;
@@ -249,7 +249,7 @@ fn older(interval: &Interval, bound: LatencyBound) -> Result<Option<u64>, Decode
 #[must_use]
 pub fn rate_visit(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
-    let ended = (point.requests + point.error_count() + open.growth.filled) as f64;
+    let ended = (point.ended_count() + open.growth.filled) as f64;
     let requested = requested_of(open, point);
     Some(RateVisit {
         rate_per_s: open.requested_per_s,

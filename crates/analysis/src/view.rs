@@ -206,6 +206,8 @@ pub enum Bottleneck {
     /// linerate rested after connections that failed, or paused because the target asked for it.
     #[serde(rename = "rests")]
     Backoff,
+    /// Requests that the target never answered: too many, or they held most slots.
+    Hanging,
     /// The target, or the way to it.
     Target,
     /// The target, or this machine's processors, which it shares: there is no reading of these.
@@ -251,6 +253,9 @@ pub struct Point {
     /// Throughput is told without their bytes, and the width of the bracket is what they would add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unended: Option<Unended>,
+    /// Those of them that hung, which are among the errors too; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hung: Option<HungRequests>,
     /// Whether fewer requests ended than were in flight at a time: their throughput is no best, and has no interval.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub too_few_ended: bool,
@@ -363,6 +368,12 @@ impl Point {
         self.errors.values().sum()
     }
 
+    /// Requests that ended in the time measured or failed behind it: those that hung did neither.
+    #[must_use]
+    pub fn ended_count(&self) -> u64 {
+        (self.requests + self.error_count()).saturating_sub(self.hung.map_or(0, |hung| hung.requests))
+    }
+
     /// Requests that failed in the warm-up, and those behind the measured time of an imported run.
     #[must_use]
     pub fn warmup_error_count(&self) -> u64 {
@@ -392,6 +403,17 @@ pub struct Unended {
     pub bytes_per_s: f64,
     /// Whether the bracket is wider than 2 % of its upper end.
     pub is_wide: bool,
+}
+
+/// Requests that had waited for longer than any that ended took when they were given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HungRequests {
+    pub requests: u64,
+    /// How long the one had waited that had waited least.
+    pub least_ns: u64,
+    /// The median and the longest of those that ended.
+    pub ended_p50_ns: u64,
+    pub ended_max_ns: u64,
 }
 
 /// What processor time bought.

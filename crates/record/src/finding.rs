@@ -52,6 +52,8 @@ pub enum FindingKind {
     RequestErrors,
     /// For a while, requests failed and none succeeded.
     TargetLost,
+    /// Requests that were given up had waited for longer than any that ended took.
+    NeverAnswered,
     /// Requests fell due faster than they were answered, or waited for a slot.
     FellBehind,
     /// Latencies of an open loop missed the bounds of `--slo`.

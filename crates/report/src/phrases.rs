@@ -155,6 +155,7 @@ pub(crate) const fn bound(bound: Bottleneck) -> &'static str {
         Bottleneck::RateCap => "rate cap",
         Bottleneck::RequestedRate => "rate asked for",
         Bottleneck::Backoff => "rests after failures",
+        Bottleneck::Hanging => "requests that hang",
         Bottleneck::Target => "target",
         Bottleneck::Unread => "not known",
     }

@@ -351,7 +351,7 @@ pub(super) fn limit(
     series: &Series,
     parts: &[ClientPart],
 ) -> Option<SeriesLimit> {
-    let requested_for = [Bottleneck::RequestedRate, Bottleneck::RateCap, Bottleneck::Backoff];
+    let requested_for = [Bottleneck::Hanging, Bottleneck::RequestedRate, Bottleneck::RateCap, Bottleneck::Backoff];
     if of_all.as_ref().is_some_and(|limit| requested_for.contains(&limit.bound)) {
         return of_all;
     }

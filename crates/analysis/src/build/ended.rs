@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use linerate_record::histogram::{self, DecodeError, EncodedHistogram, Latencies, Latency, add_encoded};
 use linerate_record::load::Workload;
-use linerate_record::run::failure_kind::FAILED_LATER;
+use linerate_record::run::failure_kind::{FAILED_LATER, NEVER_ANSWERED};
 use linerate_record::run::{InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, StopReason};
 
+use super::hung::{self, Hanging};
 use super::point_end;
 use crate::censored::{share_of_ended, together, with_open};
 use crate::estimate::Estimate;
 use crate::records::Records;
-use crate::view::Unended;
+use crate::view::{HungRequests, Unended};
 
 /// How wide a bracket may be, as a share of its upper end.
 const WIDTH_MAX: f64 = 0.02;
@@ -31,6 +32,8 @@ pub(super) struct Ended {
 pub(crate) struct InFlightAtEnd {
     /// What was in flight at the end, each with the number of its point.
     rows: Vec<(u32, InFlightRow)>,
+    /// What of them hung, where it is known how long others took.
+    hanging: Option<Hanging>,
     /// Of points at whose end requests waited for a slot: how long all had been due that had not ended.
     overdue: BTreeMap<u32, EncodedHistogram>,
 }
@@ -42,7 +45,7 @@ pub(super) fn of_point(
     measured: &[&Interval],
     sum: &IntervalRow<Latencies>,
     seconds: f64,
-) -> Ended {
+) -> Result<Ended, DecodeError> {
     let requested = &records.manifest.requested;
     let ended = sum.requests + sum.errors.values().sum::<u64>();
     let mut points: Vec<u32> = measured.iter().map(|interval| interval.point).collect();
@@ -51,18 +54,19 @@ pub(super) fn of_point(
     // Where all objects were asked for, nothing was in flight when the point ended.
     let is_exhausted = ends().any(|end| end.ended == StopReason::ObjectsExhausted);
     let slots = slots(begin, measured, requested).filter(|_| !is_exhausted);
-    let in_flight = InFlightAtEnd::of_points(records, &points, measured);
+    let mut in_flight = InFlightAtEnd::of_points(records, &points, measured);
+    in_flight.hanging = hung::hanging(in_flight.rows.iter().map(|(_, row)| row), measured, sum)?;
     let open: u64 = in_flight.rows.iter().filter(|(_, row)| !row.op.is_detail()).map(|(_, row)| row.open).sum();
     let without = sum.moved_bytes.max(0) as f64 / seconds;
     let with = (sum.moved_bytes + sum.open_bytes).max(0) as f64 / seconds;
     let is_wide = with - without > WIDTH_MAX * with;
     let unended = Unended { requests: open, moved_bytes: sum.open_bytes, bytes_per_s: with, is_wide };
-    Ended {
+    Ok(Ended {
         too_few: slots.is_some_and(|slots| ended < slots),
         unended: (open > 0).then_some(unended),
         has_succeeded: sum.requests > 0,
         in_flight,
-    }
+    })
 }
 
 /// Of visits at whose end requests waited for a slot, how long all had been due that had not ended.
@@ -80,21 +84,28 @@ impl InFlightAtEnd {
     pub(crate) fn of_points(records: &Records, points: &[u32], measured: &[&Interval]) -> InFlightAtEnd {
         let ends = points.iter().filter_map(|point| point_end(records, *point));
         let rows = ends.flat_map(|end| end.in_flight.iter().flatten().map(|row| (end.point, row.clone()))).collect();
-        InFlightAtEnd { rows, overdue: overdue(measured) }
+        InFlightAtEnd { rows, hanging: None, overdue: overdue(measured) }
     }
 
-    /// Requests that were in flight at the end and failed behind it, of rows for which this holds.
+    /// Requests that were in flight at the end and failed behind it or hung, of rows for which this holds.
     pub(super) fn failed_later(&self, is_its: impl Fn(&InFlightRow) -> bool) -> u64 {
-        self.rows.iter().filter(|(_, row)| is_its(row)).map(|(_, row)| row.failed).sum()
+        let failed =
+            |(at, row): (usize, &InFlightRow)| row.failed + self.hanging.as_ref().map_or(0, |all| all.of_row(at));
+        self.rows.iter().map(|(_, row)| row).enumerate().filter(|(_, row)| is_its(row)).map(failed).sum()
     }
 
-    /// Errors of the measured time, with those of requests that failed behind it.
+    /// Errors of the measured time, with those of requests that failed behind it or hung.
     pub(super) fn with_failed_later(&self, mut errors: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-        let failed = self.failed_later(|row| !row.op.is_detail());
-        if failed > 0 {
-            errors.insert(FAILED_LATER.to_owned(), failed);
-        }
+        let hung = self.hung().map_or(0, |hung| hung.requests);
+        let failed = self.failed_later(|row| !row.op.is_detail()) - hung;
+        let kinds = [(FAILED_LATER, failed), (NEVER_ANSWERED, hung)];
+        errors.extend(kinds.into_iter().filter(|(_, n)| *n > 0).map(|(kind, n)| (kind.to_owned(), n)));
         errors
+    }
+
+    /// What of them hung.
+    pub(super) fn hung(&self) -> Option<HungRequests> {
+        self.hanging.as_ref()?.requests()
     }
 
     /// What is known of the requests that were in flight at the end, of rows for which this holds.

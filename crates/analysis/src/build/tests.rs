@@ -33,6 +33,7 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         bytes: mean as u64,
         moved_bytes: mean as i64,
         unended: None,
+        hung: None,
         too_few_ended: false,
         errors: BTreeMap::new(),
         retries: BTreeMap::new(),

@@ -1,8 +1,9 @@
 //! Points beside which something else ran, and what is said of them.
 
 use linerate_record::finding::{FindingKind, Severity};
+use linerate_record::histogram::{EncodedHistogram, empty, encode};
 use linerate_record::reading::{ProcessorSample, ProgramTime, QuotaPeriods};
-use linerate_record::run::PointLine;
+use linerate_record::run::{InFlightRow, Op, PointLine};
 
 use crate::build::build;
 use crate::build::tests::{readings, records};
@@ -247,4 +248,57 @@ fn quotas_heat_and_a_hypervisor_are_told() {
     }
     let (limit, _) = limit_and_view(&records);
     assert!(limit.bound == Bottleneck::Disturbed && limit.claim.contains("hypervisor"), "{limit:?}");
+}
+
+/// A run next to others, in intervals of a second, of whose last point two requests are given up after 15 s.
+fn slow_run() -> Records {
+    let second = || ProcessorSample { over_ms: 1_000, used_ms: 2_000, own_ms: Some(800), foreign_ms: 1_180, ..look() };
+    let mut records = run(1.0, || Some(second()));
+    records.manifest.interval_ms = 1_000;
+    records.readings.iter_mut().for_each(|reading| reading.at_ms *= 10);
+    for interval in &mut records.intervals {
+        (interval.from_ms, interval.to_ms) = (10 * interval.from_ms, 10 * interval.to_ms);
+        interval.client_cpu_ns *= 10;
+        interval.target_cpu_ns = Some(720_000_000);
+    }
+    let mut ages = empty();
+    ages.record_n(15_000_000_000, 2).unwrap();
+    for line in &mut records.points {
+        if let PointLine::End(end) = line {
+            (end.at_ms, end.warmup_ms) = (10 * end.at_ms, Some(1_000));
+            let open = InFlightRow { open: 2, ages: encode(&ages), ..InFlightRow::none(0, Op::Get) };
+            end.in_flight = Some(if end.point == 1 { vec![open] } else { Vec::new() });
+        }
+    }
+    records
+}
+
+fn critical(records: &Records) -> Vec<(FindingKind, String)> {
+    let all = build(records).unwrap().findings.into_iter().filter(|f| f.severity == Severity::Critical);
+    all.map(|f| (f.kind, f.remedy)).collect()
+}
+
+#[test]
+fn a_target_that_hangs_on_some_requests_is_lost_by_its_own_doing_whoever_else_ran() {
+    for silent_from in [1, 6] {
+        let mut records = slow_run();
+        let of_point = records.intervals.iter_mut().filter(|i| i.point == 1);
+        of_point.skip(silent_from).for_each(|i| i.rows.clear());
+        let found: Vec<FindingKind> = critical(&records).into_iter().map(|(kind, _)| kind).collect();
+        assert!(found.contains(&FindingKind::TargetLost), "silent from {silent_from}: {found:?}");
+        assert!(!found.contains(&FindingKind::Disturbed), "silent from {silent_from}: {found:?}");
+    }
+}
+
+#[test]
+fn a_point_too_short_for_large_objects_whose_bodies_move_is_that_whoever_else_ran() {
+    let mut records = slow_run();
+    for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
+        (row.requests, row.bytes, row.moved_bytes) = (0, 0, 2 << 20);
+        (row.ttfb, row.total) = (EncodedHistogram::default(), EncodedHistogram::default());
+    }
+    let found = critical(&records);
+    assert!(matches!(&found[..], [(FindingKind::TooShort, remedy)] if remedy.contains("--duration")), "{found:?}");
+    let view = build(&records).unwrap();
+    assert!(view.findings.iter().all(|f| f.kind != FindingKind::NeverAnswered), "{:?}", view.findings);
 }

@@ -13,7 +13,7 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
         Bottleneck::Nic => FindingKind::NicBound,
         Bottleneck::RateCap => FindingKind::RateCapped,
         // Each has a finding of its own, or is none.
-        Bottleneck::RequestedRate | Bottleneck::Disturbed | Bottleneck::Machine => return None,
+        Bottleneck::RequestedRate | Bottleneck::Disturbed | Bottleneck::Hanging | Bottleneck::Machine => return None,
         Bottleneck::Backoff | Bottleneck::Target | Bottleneck::Unread => return None,
     };
     Some(Finding {

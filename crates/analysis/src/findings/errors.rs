@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::failure_kind::{self, FAILED_LATER, WRONG_BODY};
+use linerate_record::run::failure_kind::{self, FAILED_LATER, NEVER_ANSWERED, WRONG_BODY};
 use linerate_record::run::{FailureKind, is_answer};
 use linerate_record::units::{duration_ns, grouped, percent};
 
@@ -17,11 +17,12 @@ use crate::view::{Point, load_in_words, too_many_failed};
 const DISTRUST: &str = "do not store data on this target: read its logs and check its drives and memory";
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
-    let errors = point.error_count();
+    // Those that hung have a finding of their own.
+    let errors = point.error_count() - point.hung.map_or(0, |hung| hung.requests);
     if errors == 0 {
         return None;
     }
-    let all = errors + point.requests;
+    let all = point.error_count() + point.requests;
     let share = errors as f64 / all as f64;
     let answers = (point.requests == 0).then(|| all_answers(&point.errors, point.retry_after_s)).flatten();
     let failed = answers.unwrap_or_else(|| format!("{} of requests failed", percent(share)));
@@ -32,13 +33,15 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         ms => format!("; for {} none succeeded, though the target answered", duration_ns(ms as f64 * 1e6)),
     };
     let wrong = point.errors.keys().any(|k| k == WRONG_BODY);
+    let failed_kinds = point.errors.iter().filter(|(kind, _)| *kind != NEVER_ANSWERED);
+    let failed_kinds: BTreeMap<String, u64> = failed_kinds.map(|(kind, n)| (kind.clone(), *n)).collect();
     Some(Finding {
         kind: if wrong { FindingKind::WrongBody } else { FindingKind::RequestErrors },
         severity: if wrong || too_many_failed(errors, all) { Severity::Critical } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("{failed} ({label}, {})", load_in_words(point)),
-        evidence: format!("{}{meanwhile}", failure_kind::counts(&point.errors)),
+        evidence: format!("{}{meanwhile}", failure_kind::counts(&failed_kinds)),
         remedy: if wrong { DISTRUST.into() } else { remedy(&point.errors).into() },
     })
 }

@@ -7,10 +7,12 @@
 //! from a fifth on, latencies are no longer those of the concurrency that stands beside them.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::histogram;
 use linerate_record::run::{Op, StopReason};
 use linerate_record::units::{count, duration_ns};
 
 use super::{PointFinding, Run, worst};
+use crate::build::point_end;
 use crate::view::{Point, Series};
 
 /// Share of the requests in flight that may be missing, or be too many.
@@ -53,7 +55,8 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
         return None;
     }
     let (requested, rate) = (f64::from(point.concurrency), point.requests_per_s.mean);
-    let in_flight = rate * point.total.mean_ns / 1e9;
+    let open = open_in_flight(run, point);
+    let in_flight = rate * point.total.mean_ns / 1e9 + open;
     let missing = 1.0 - in_flight / requested;
     // Requests that began before the point was measured, or ended after it, are counted whole or not at all.
     let ends = point.total.p99_ns as f64 / 1e6 / point.measured_ms.max(1) as f64;
@@ -65,18 +68,36 @@ fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     } else {
         format!("latencies add up to {:.0} % more requests in flight than requested", -missing * 100.0)
     };
+    let held = if open > 0.0 { format!(" and {open:.1} that had not ended") } else { String::new() };
     Some(PointFinding {
         severity: if missing > RESIDUAL_WARNING + ends || missing < 0.0 { Severity::Warning } else { Severity::Note },
         confidence: Confidence::Likely,
         badness: missing.abs(),
         claim,
         evidence: format!(
-            "{} requests/s × {} = {in_flight:.1} in flight, {} requested (Little's law)",
+            "{} requests/s × {}{held} = {in_flight:.1} in flight, {} requested (Little's law)",
             count(rate),
             duration_ns(point.total.mean_ns),
             point.concurrency
         ),
     })
+}
+
+/// How many requests were in flight on average that had not ended at the end: each from when it began to the end of the
+/// point. Their ages are from when they were given up, which is when the point's end was written.
+fn open_in_flight(run: &Run<'_>, point: &Point) -> f64 {
+    let (Some(end), Some(last)) = (point_end(run.records, point.point), run.measured(point.point).last().copied())
+    else {
+        return 0.0;
+    };
+    let (waited_ns, measured_ns) = (end.at_ms.saturating_sub(last.to_ms) * 1_000_000, point.measured_ms * 1_000_000);
+    let mut ages = histogram::empty();
+    for row in end.in_flight.iter().flatten().filter(|row| !row.op.is_detail()) {
+        let _ = histogram::add_encoded(&mut ages, &row.ages);
+    }
+    let within = |ns: u64| ns.saturating_sub(waited_ns).min(measured_ns) as f64;
+    let held_ns: f64 = ages.iter_recorded().map(|b| within(b.value_iterated_to()) * b.count_at_value() as f64).sum();
+    held_ns / measured_ns.max(1) as f64
 }
 
 #[cfg(test)]
@@ -110,6 +131,37 @@ mod tests {
         assert!(half.claim.contains("idle 50 %") && half.points == [0, 1], "{half:?}");
         let more = finding_of(1.5, |_| ()).unwrap();
         assert!(more.severity == Severity::Warning && more.claim.contains("50 % more"), "{more:?}");
+    }
+
+    #[test]
+    fn requests_that_have_not_ended_are_in_flight_until_the_end_of_the_point() {
+        fn frozen(records: &mut crate::records::Records, with_open: bool) {
+            let (at_ms, silent_from_ms) = {
+                let all: Vec<_> = records.intervals.iter().filter(|i| i.point == 0).collect();
+                (all.last().unwrap().to_ms, all[all.len() / 2].from_ms)
+            };
+            for interval in records.intervals.iter_mut().filter(|i| i.point == 0 && i.from_ms >= silent_from_ms) {
+                interval.rows.clear();
+            }
+            let mut ages = histogram::empty();
+            ages.record_n((at_ms + 2_000 - silent_from_ms) * 1_000_000, 2).unwrap();
+            let ages = histogram::encode(&ages);
+            let row = linerate_record::run::InFlightRow {
+                open: 2,
+                ages,
+                ..linerate_record::run::InFlightRow::none(0, Op::Get)
+            };
+            for line in &mut records.points {
+                if let linerate_record::run::PointLine::End(end) = line
+                    && end.point == 0
+                {
+                    end.at_ms = at_ms + 2_000;
+                    end.in_flight = with_open.then(|| vec![row.clone()]);
+                }
+            }
+        }
+        assert!(finding_of(1.0, |records| frozen(records, false)).is_some_and(|f| f.points.contains(&0)));
+        assert_eq!(finding_of(1.0, |records| frozen(records, true)), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::{Run, those};
+use crate::hanging;
 use crate::view::{Point, Series};
 
 /// How often chance makes a point seem not to have settled, and how often a series may be said to for that.
@@ -27,8 +28,9 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
 }
 
 /// Whether a point had not settled, and is not one of so many visits that what they differ by is in their interval.
+/// Where requests that hang hold the slots, that is why throughput falls.
 fn is_unsettled(series: &Series, point: &Point) -> bool {
-    !point.steady && series.of_enough_visits(point).is_none()
+    !point.steady && hanging::limit(point).is_none() && series.of_enough_visits(point).is_none()
 }
 
 /// Whether more points of a series had not settled than chance makes seem so.

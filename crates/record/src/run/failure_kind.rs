@@ -9,6 +9,8 @@ pub const WRONG_BODY: &str = "wrong body";
 
 /// The kind of requests that were in flight at the end of a point, and failed while they were waited for.
 pub const FAILED_LATER: &str = "failed while it was waited for";
+/// The kind of requests that hung: when they were given up, they had waited for longer than any that ended took.
+pub const NEVER_ANSWERED: &str = "not answered when it was given up";
 /// How a body is counted that ended before its length.
 pub const SHORT_BODY: &str = "short body";
 /// How a body is counted that went on behind its length.

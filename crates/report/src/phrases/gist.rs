@@ -39,6 +39,7 @@ const fn limited_by(bound: Bottleneck) -> &'static str {
         Bottleneck::RateCap => "no more was asked of it",
         Bottleneck::RequestedRate => "it was not seen to fall behind what was asked of it",
         Bottleneck::Backoff => "the test had to pause after failures",
+        Bottleneck::Hanging => "some requests to it were never answered",
         Bottleneck::Target => "the limit is the storage itself, or the network to it",
         Bottleneck::Unread => "the limit is the storage itself, or the machine that tested it if it ran there",
     }

@@ -350,6 +350,7 @@ mod tests {
             bytes: 6_100_000_000,
             moved_bytes: 0,
             unended: None,
+            hung: None,
             too_few_ended: false,
             errors: [("timeout".to_owned(), 3)].into(),
             retries: Default::default(),
