@@ -2,6 +2,7 @@
 //! setting was is on the disk before it is changed, and a watch that runs already takes it back.
 
 mod confirmation;
+mod later_changes;
 mod refusal;
 mod rollback;
 mod side_effects;

@@ -210,10 +210,13 @@ pub enum RollbackOutcome {
     Restored,
     /// The prior value was there already.
     Already,
-    /// Somebody else has changed it since: left alone.
+    /// Somebody else, or a later application, has changed it since: left alone.
     Left {
         /// What it is now.
         current: String,
+        /// The later application; absent where it is not known to be one, and in journals of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// The device, or the setting, is not there: it may be back later, changed as it is.
     Gone,
@@ -323,7 +326,11 @@ mod tests {
         for line in [
             JournalLine::Intent { number: 0, change: Box::new(change), prior, net: Some(1), coupled, devices },
             JournalLine::Refused { number: 1, place, why: "belongs to the CNI".into() },
-            JournalLine::RolledBack { number: 0, outcome: RollbackOutcome::Left { current: "1".into() } },
+            JournalLine::RolledBack { number: 0, outcome: RollbackOutcome::Left { current: "1".into(), by: None } },
+            JournalLine::RolledBack {
+                number: 0,
+                outcome: RollbackOutcome::Left { current: "1".into(), by: Some("20260102T030405Z-1".into()) },
+            },
             JournalLine::Applied,
             JournalLine::Made { number: 0, value: "10".into(), coupled: Vec::new(), at_ms: Some(u64::MAX) },
             JournalLine::Extended { deadline_since_boot_ms: u64::MAX, at_ms: Some(1) },

@@ -209,7 +209,9 @@ fn after(rolled_back: Option<&RollbackOutcome>) -> String {
         Some(RollbackOutcome::Already) => ", already had its previous value".to_owned(),
         Some(RollbackOutcome::Gone) => ", not restored: it was not there".to_owned(),
         Some(RollbackOutcome::Ended) => ", gone with its network namespace".to_owned(),
-        Some(RollbackOutcome::Left { current }) => format!(", left at {current:?}, which somebody else has set"),
+        Some(RollbackOutcome::Left { current, by }) => {
+            format!(", left at {current:?}, which {} has set", by.as_deref().unwrap_or("somebody else"))
+        }
         Some(RollbackOutcome::Failed { why }) => format!(", not restored: {why}"),
     }
 }
@@ -354,7 +356,12 @@ pub fn rolled(of: RolledBack<'_>) -> String {
                 if of.has_given_up { ", and nothing else does" } else { "; --force gives it up" }
             ),
             RollbackOutcome::Ended => writeln!(text, "  {place}: gone, with its network namespace"),
-            RollbackOutcome::Left { current } => writeln!(
+            RollbackOutcome::Left { current, by: Some(later) } => writeln!(
+                text,
+                "  {place}: {later} has set {current:?} since, which is kept: linerate tune rollback {later} first, or \
+                 give --force to restore it too"
+            ),
+            RollbackOutcome::Left { current, by: None } => writeln!(
                 text,
                 "  {place}: somebody has set {current:?} since, which is kept; linerate tune rollback {id} --force \
                  restores it too"
@@ -484,8 +491,9 @@ mod tests {
     fn what_is_not_restored_is_named_with_what_to_do() {
         let rolled_back = [
             (place("a"), RollbackOutcome::Restored),
-            (place("b"), RollbackOutcome::Left { current: "5".to_owned() }),
+            (place("b"), RollbackOutcome::Left { current: "5".to_owned(), by: None }),
             (place("c"), RollbackOutcome::Gone),
+            (place("d"), RollbackOutcome::Left { current: "6".to_owned(), by: Some("y".to_owned()) }),
         ];
         let rolled_back = RolledBack {
             id: "x",
@@ -495,8 +503,9 @@ mod tests {
             unrecorded: None,
         };
         let text = rolled(rolled_back);
-        assert!(text.starts_with("1 of 3 settings of x are as before\n  b: somebody has set \"5\" since"), "{text}");
+        assert!(text.starts_with("1 of 4 settings of x are as before\n  b: somebody has set \"5\" since"), "{text}");
         assert!(text.contains("  c: not restored: it is not there"), "{text}");
+        assert!(text.contains("  d: y has set \"6\" since, which is kept: linerate tune rollback y first"), "{text}");
         assert!(
             rolled(RolledBack { after_reboot: true, ..rolled_back }).starts_with("the machine has rebooted since x")
         );

@@ -1,11 +1,12 @@
 //! Changes taken back, the last first. A value that is neither what was set nor what was there before is somebody
-//! else's, and stays.
+//! else's, and stays; so does what a later application has set.
 
 use std::io;
 
 use linerate_record::journal::{Device, DeviceKind, JournalLine, RollbackOutcome, RolledBackBy};
 use linerate_record::knob::{SettingId, same};
 
+use super::later_changes::later_setters;
 use super::{ApplyContext, ApplyStep, TuneError, has_booted, lock, none_pending, since_boot_ms, unix_ms};
 use crate::boot::boot_id;
 use crate::journal::{FoundJournal, Journal, JournalContent, Made};
@@ -111,20 +112,21 @@ fn roll_back_application(
 /// What is there of an application that was taken back whole: what somebody, or a later application, has set since is
 /// not as before. Nothing is changed, and the journal says no more.
 fn found_since(apply_context: &ApplyContext<'_>, reported: &JournalContent) -> RollbackResult {
-    let outcome = |made: &Made| {
+    let outcome = |made: &Made, by: Option<String>| {
         let current = present(apply_context, made).map(|(_, current)| current);
         match (&made.rolled_back, current) {
             (Some(RollbackOutcome::Restored | RollbackOutcome::Already) | None, Some(current))
                 if !is_now(apply_context, made, &made.prior) =>
             {
-                RollbackOutcome::Left { current }
+                RollbackOutcome::Left { current, by }
             }
             (done, _) => done.clone().unwrap_or(RollbackOutcome::Already),
         }
     };
+    let made = reported.made.iter().zip(later_setters(apply_context, reported)).rev();
     RollbackResult {
         id: reported.begin.id.clone(),
-        rolled_back: reported.made.iter().rev().map(|made| (made.change.place.clone(), outcome(made))).collect(),
+        rolled_back: made.map(|(made, by)| (made.change.place.clone(), outcome(made, by))).collect(),
         after_reboot: false,
         has_given_up: false,
         unrecorded: None,
@@ -216,13 +218,14 @@ pub(crate) fn roll_back(
     }
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
     // keep the next setting from being restored.
-    for made in reported.made.iter().rev() {
+    for (made, setter) in reported.made.iter().zip(later_setters(apply_context, reported)).rev() {
         if let Some(done @ (RollbackOutcome::Restored | RollbackOutcome::Already)) = &made.rolled_back {
             rollback_result.rolled_back.push((made.change.place.clone(), done.clone()));
             continue;
         }
         step(ApplyStep::Undoing);
-        let outcome = one(apply_context, made, force);
+        let kept = kept_by(apply_context, made, setter.filter(|_| !force));
+        let outcome = kept.unwrap_or_else(|| one(apply_context, made, force));
         step(ApplyStep::RolledBack);
         rollback_result.rolled_back.push((made.change.place.clone(), outcome.clone()));
         last.push(JournalLine::RolledBack { number: made.number, outcome });
@@ -256,6 +259,12 @@ pub(crate) fn without_outcomes(mut reported: JournalContent) -> JournalContent {
     reported
 }
 
+/// What a later application keeps is left to it; absent where none does, or the setting cannot be read.
+fn kept_by(apply_context: &ApplyContext<'_>, made: &Made, setter: Option<String>) -> Option<RollbackOutcome> {
+    let (_, current) = present(apply_context, made).filter(|_| setter.is_some())?;
+    Some(RollbackOutcome::Left { current, by: setter })
+}
+
 fn one(apply_context: &ApplyContext<'_>, made: &Made, force: bool) -> RollbackOutcome {
     let place = &made.change.place;
     let Some(knob) = (apply_context.find)(&place.knob) else {
@@ -277,7 +286,7 @@ fn one(apply_context: &ApplyContext<'_>, made: &Made, force: bool) -> RollbackOu
     let became = made.became.as_ref();
     let is_ours = is_same(&current, &made.change.new) || became.is_some_and(|(value, _)| is_same(&current, value));
     if !is_prior && !is_ours && !force {
-        return RollbackOutcome::Left { current };
+        return RollbackOutcome::Left { current, by: None };
     }
     match restore_value() {
         Ok(_) if is_prior => RollbackOutcome::Already,

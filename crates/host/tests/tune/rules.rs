@@ -75,6 +75,40 @@ fn what_was_confirmed_is_not_taken_back_while_another_application_waits() {
 }
 
 #[test]
+fn what_later_applications_keep_is_not_taken_back_with_an_earlier_one_though_the_value_is_the_same() {
+    let (_dir, machine) = made();
+    let swappiness = |prior: &str, new: &str| {
+        let mut set = machine.changes();
+        set.changes.retain(|change| change.place.knob == "vm.swappiness");
+        set.changes[0].prior = prior.to_owned();
+        set.changes[0].new = new.to_owned();
+        set
+    };
+    for (id, prior, new) in [("1", "60", "7"), ("2", "7", "8"), ("3", "8", "7")] {
+        machine.apply(&swappiness(prior, new), id, &mut nothing).unwrap();
+        confirm(&machine.apply_context()).unwrap();
+    }
+    // What the first has set, and what the second found.
+    for id in ["1", "2", "1"] {
+        let found = rollback(&machine.apply_context(), Some(id), false, &mut nothing).unwrap();
+        let kept = RollbackOutcome::Left { current: "7".to_owned(), by: Some("3".to_owned()) };
+        assert_eq!((found.left(), &found.rolled_back[0].1), (1, &kept), "{id}");
+        assert_eq!(machine.text("proc/sys/vm/swappiness"), "7", "{id}");
+    }
+    for (id, value) in [("3", "8"), ("2", "7"), ("1", "60")] {
+        assert_eq!(rollback(&machine.apply_context(), Some(id), false, &mut nothing).unwrap().left(), 0, "{id}");
+        assert_eq!(machine.text("proc/sys/vm/swappiness"), value, "{id}");
+    }
+    // Unless it is forced.
+    for (id, prior, new) in [("4", "60", "7"), ("5", "7", "8")] {
+        machine.apply(&swappiness(prior, new), id, &mut nothing).unwrap();
+        confirm(&machine.apply_context()).unwrap();
+    }
+    assert_eq!(rollback(&machine.apply_context(), Some("4"), true, &mut nothing).unwrap().left(), 0);
+    assert_eq!(machine.text("proc/sys/vm/swappiness"), "60");
+}
+
+#[test]
 fn what_was_rolled_back_and_set_again_by_a_later_application_is_not_as_before() {
     let (_dir, machine) = made();
     let before = machine.files();
@@ -182,7 +216,7 @@ fn a_change_of_somebody_else_stays_and_is_told() {
     let rollback_result = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
     assert_eq!(rollback_result.left(), 1);
     let left = rollback_result.rolled_back.iter().find(|(place, _)| place.knob == "vm.swappiness").unwrap();
-    assert_eq!(left.1, RollbackOutcome::Left { current: "1".to_owned() });
+    assert_eq!(left.1, RollbackOutcome::Left { current: "1".to_owned(), by: None });
     assert_eq!(machine.text("proc/sys/vm/swappiness"), "1");
     let forced = rollback(&machine.apply_context(), None, true, &mut nothing).unwrap();
     assert_eq!(forced.left(), 0);

@@ -13,7 +13,6 @@ use linerate_host::apply::{self, ApplyContext, ApplyTerms, ChangeOutcome, TuneEr
 use linerate_host::journal::{JournalContent, JournalFolder};
 use linerate_host::{Root, boot_id, watch};
 use linerate_record::journal::{Begin, RollbackOutcome, Watcher};
-use linerate_record::knob::SettingId;
 use linerate_record::rollout::{NodeState, NodeStatus, RolloutName};
 use linerate_site::SiteFile;
 
@@ -257,36 +256,19 @@ fn roll_back(
         return node_status(machine, Some(rollout), false);
     }
     let missed = rolled.rolled_back.iter().find(|(_, undo)| undo.needs_a_look());
-    let since = missed.and_then(|(place, _)| newer_application_with(&state, id, place));
-    let why = missed
-        .map(|(place, undo)| format!("{place} {}", describe_failed_restores(undo, since.as_deref())))
-        .unwrap_or_default();
+    let why = missed.map(|(place, undo)| format!("{place} {}", describe_undo(undo))).unwrap_or_default();
     Err(refusal(format!("{} of its settings could not be restored: {why}", rolled.left())))
-}
-
-/// What is kept on top of an application, and has changed this setting since.
-fn newer_application_with(state: &JournalFolder, id: &str, place: &SettingId) -> Option<String> {
-    let has_set = |reported: &JournalContent| {
-        reported.is_kept()
-            && reported.begin.id.as_str() > id
-            && reported.made.iter().any(|made| made.change.place == *place)
-    };
-    let later = state.newest(has_set).ok()?.journal?.begin.id;
-    Some(RolloutName::of_application(&later).map_or(later, |rollout| rollout.to_string()))
-}
-
-fn describe_failed_restores(undo: &RollbackOutcome, since: Option<&str>) -> String {
-    match (undo, since) {
-        (RollbackOutcome::Left { current }, Some(later)) => {
-            format!("is {current:?} by now, which {later} has set: roll that back first")
-        }
-        (undo, _) => describe_undo(undo),
-    }
 }
 
 fn describe_undo(undo: &RollbackOutcome) -> String {
     match undo {
-        RollbackOutcome::Left { current } => format!("is {current:?} by now, which somebody else has set"),
+        RollbackOutcome::Left { current, by: Some(later) } => {
+            let rollout = RolloutName::of_application(later).map(|rollout| rollout.to_string());
+            format!("is {current:?} by now, which {} has set: roll that back first", rollout.as_ref().unwrap_or(later))
+        }
+        RollbackOutcome::Left { current, by: None } => {
+            format!("is {current:?} by now, which somebody else has set")
+        }
         RollbackOutcome::Gone => "is not there".to_owned(),
         RollbackOutcome::Failed { why } => why.clone(),
         RollbackOutcome::Restored | RollbackOutcome::Already | RollbackOutcome::Ended => String::new(),
