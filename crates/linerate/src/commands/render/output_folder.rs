@@ -17,6 +17,9 @@ use crate::terminal::failure::Failure;
 /// Where files are until all of them are whole: what the name of that folder begins with.
 const STAGE_FOLDER: &str = ".linerate-render.new";
 
+/// What says that such a folder is of this verb: an empty file in it.
+const STAGE_MARK: &str = ".linerate-render.stage";
+
 /// The manifest that holds while files are moved, in that folder.
 const MIDWAY: &str = ".linerate-render.midway";
 
@@ -149,7 +152,6 @@ impl Folder {
     /// Writes all files beside their places, and then moves them there. Before the first is moved, the manifest has
     /// what was found beside what is to be, so that the next run knows the files of one that is interrupted.
     pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {
-        let stage = Stage::new(&self.path);
         let changed: Vec<&RenderedFile> =
             files.iter().filter(|file| !self.is_unchanged_in(manifest, &file.path)).collect();
         let removed_paths: Vec<&String> = self.removed_paths(manifest).collect();
@@ -159,6 +161,8 @@ impl Folder {
         let found = self.found.iter().filter_map(|(path, hash)| Some((path.clone(), hash.clone()?))).collect();
         let midway = manifest.midway(self.manifest.as_ref(), found).text()?;
         let last = manifest.text()?;
+        let failed = |source| Failure::File { what: "write to", path: self.path.clone(), source };
+        let stage = Stage::new(&self.path).map_err(failed)?;
         let staged = changed.iter().map(|file| (file.path.as_str(), file.text.as_str()));
         for (path, text) in staged.chain([(MIDWAY, midway.as_str()), (MANIFEST, last.as_str())]) {
             let path = stage.0.join(path);
@@ -183,19 +187,48 @@ struct Stage(PathBuf);
 
 impl Stage {
     /// The stage of this process, and none of one that was killed.
-    fn new(folder: &Path) -> Stage {
-        let stale = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-        for entry in stale.filter(|entry| entry.file_name().to_string_lossy().starts_with(STAGE_FOLDER)) {
-            let _ = fs::remove_dir_all(entry.path());
+    fn new(folder: &Path) -> io::Result<Stage> {
+        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        for entry in entries.filter(is_stage) {
+            let _ = remove_stage(&entry.path());
         }
-        Stage(folder.join(format!("{STAGE_FOLDER}.{}", std::process::id())))
+        let path = folder.join(format!("{STAGE_FOLDER}.{}", std::process::id()));
+        fs::create_dir_all(folder)?;
+        fs::create_dir(&path)?;
+        let stage = Stage(path);
+        fs::write(stage.0.join(STAGE_MARK), "")?;
+        Ok(stage)
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = remove_stage(&self.0);
     }
+}
+
+/// Whether it is a stage of this verb's: one that was killed between making it and marking it has left it empty.
+fn is_stage(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let number = name.to_str().and_then(|name| name.strip_prefix(STAGE_FOLDER)?.strip_prefix('.'));
+    let is_named = number.is_some_and(|number| number.parse::<u32>().is_ok());
+    let is_empty = || fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.next().is_none());
+    let is_marked = || entry.path().join(STAGE_MARK).symlink_metadata().is_ok_and(|mark| mark.is_file());
+    is_named && entry.file_type().is_ok_and(|kind| kind.is_dir()) && (is_marked() || is_empty())
+}
+
+/// Removes a stage, its mark last.
+fn remove_stage(stage: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(stage)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false if entry.file_name() == STAGE_MARK => {}
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    let _ = fs::remove_file(stage.join(STAGE_MARK));
+    fs::remove_dir(stage)
 }
 
 /// The files below a folder, without those of Git and of an interrupted run.
@@ -208,7 +241,7 @@ fn hash_files(
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if depth == 0 && (name == GIT || name.starts_with(STAGE_FOLDER)) {
+        if depth == 0 && (name == GIT || is_stage(&entry)) {
             continue;
         }
         if found.len() >= FILES_MAX || depth > DEPTH_MAX {
@@ -355,10 +388,30 @@ mod tests {
         let next = files(&[("a/one.yaml", "3"), ("a/two.yaml", "4"), ("c/new.yaml", "5")]);
         // Moved before the manifest was.
         fs::write(path.join("a/one.yaml"), "3").unwrap();
-        fs::create_dir_all(path.join(STAGE_FOLDER)).unwrap();
-        fs::write(path.join(STAGE_FOLDER).join("half"), "").unwrap();
+        let stage = path.join(format!("{STAGE_FOLDER}.4711"));
+        fs::create_dir_all(stage.join("a")).unwrap();
+        [STAGE_MARK, "half", "a/half"].iter().for_each(|name| fs::write(stage.join(name), "").unwrap());
+        fs::create_dir(path.join(format!("{STAGE_FOLDER}.4712"))).unwrap();
         assert_eq!(render(path, &next, false), Ok(WrittenFolder { files: 3, changed: 2, removed: 0 }));
         assert!(Folder::read(path).unwrap().differing(&manifest_of(&next, &[])).is_empty());
+        let names = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert!(names.collect::<Vec<_>>().iter().all(|name| !name.starts_with(STAGE_FOLDER)));
+    }
+
+    #[test]
+    fn a_folder_of_others_with_the_name_of_a_stage_is_named_and_stays() {
+        let base = tempfile::tempdir().unwrap();
+        let (path, all) = (base.path(), files(&[("a/one.yaml", "1")]));
+        for name in [STAGE_FOLDER.to_owned(), format!("{STAGE_FOLDER}.4711"), format!("{STAGE_FOLDER}.x")] {
+            let foreign = path.join(&name);
+            fs::create_dir(&foreign).unwrap();
+            fs::write(foreign.join("thesis.txt"), "mine").unwrap();
+            let refused = render(path, &all, true).unwrap_err();
+            assert!(refused.contains(&format!("did not write: {name}/thesis.txt")), "{refused}");
+            assert_eq!(fs::read_to_string(foreign.join("thesis.txt")).unwrap(), "mine");
+            fs::remove_dir_all(&foreign).unwrap();
+        }
+        assert!(render(path, &all, true).is_ok());
     }
 
     #[test]
