@@ -578,20 +578,6 @@ mod tests {
             let error = text.parse::<ByteRate>().expect_err(text).to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("capital B"), "{error}");
         }
-        for (text, bytes) in [
-            ("152Gb/s", "19GB/s"),
-            ("6.360 Gb/s", "795MB/s"),
-            ("100Gbps", "12.5GB/s"),
-            ("25Gbit/s", "3.125GB/s"),
-            ("0.01Tb/s", "1.25GB/s"),
-            ("1.23456Gb/s", "154.32MB/s"),
-            ("8b/s", "1B/s"),
-            ("7.999999999Gb/s", "1GB/s"),
-        ] {
-            let error = text.parse::<ByteRate>().expect_err(text).to_string();
-            assert!(error.contains(&format!("{text:?}: that is {bytes} in bytes: write")), "{error}");
-            assert!(bytes.parse::<ByteRate>().is_ok(), "{bytes}");
-        }
         for text in ["25GB/s", "25G", "25", "-1Gb/s", "Gb/s", "nanGb/s", "", "1.2.3Gb/s", "infb/s"] {
             let error = text.parse::<BitRate>().expect_err(text).to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("small b"), "{error}");

@@ -41,6 +41,7 @@ pub(super) fn bytes_of_bits(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::ByteRate;
 
     #[test]
     fn a_rate_of_another_tool_is_known_and_bytes_and_bare_numbers_are_not() {
@@ -62,6 +63,24 @@ mod tests {
             let found = bits_meant(text);
             assert_eq!(found.as_deref(), meant, "{text:?}");
             assert!(found.is_none_or(|meant| meant.parse::<BitRate>().is_ok()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn bits_in_place_of_bytes_are_refused_with_their_value_in_bytes() {
+        for (text, bytes) in [
+            ("152Gb/s", "19GB/s"),
+            ("6.360 Gb/s", "795MB/s"),
+            ("100Gbps", "12.5GB/s"),
+            ("25Gbit/s", "3.125GB/s"),
+            ("0.01Tb/s", "1.25GB/s"),
+            ("1.23456Gb/s", "154.32MB/s"),
+            ("8b/s", "1B/s"),
+            ("7.999999999Gb/s", "1GB/s"),
+        ] {
+            let error = text.parse::<ByteRate>().expect_err(text).to_string();
+            assert!(error.contains(&format!("{text:?}: that is {bytes} in bytes: write")), "{error}");
+            assert!(bytes.parse::<ByteRate>().is_ok(), "{bytes}");
         }
     }
 }
