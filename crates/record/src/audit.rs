@@ -70,6 +70,9 @@ pub struct Difference {
     pub risk: String,
     /// What changes it, one command a line; a sentence where no command does.
     pub commands: Vec<String>,
+    /// Why the changes that `linerate tune diff` writes do not have it; absent where they do, or where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_in_changes: Option<String>,
 }
 
 /// A setting of the host that does not reach an engine.

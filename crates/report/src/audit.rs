@@ -1,5 +1,7 @@
 //! An audit as text for a terminal, JSON and one self-contained HTML page.
 
+mod summary;
+
 use std::path::Path;
 
 use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadPart};
@@ -8,9 +10,6 @@ use linerate_record::finding::Severity;
 use crate::colour::Colour;
 use crate::phrases::{self, audit as wording};
 use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, wrapped};
-
-/// Differences that are told unless all are asked for: those that weigh most.
-const SHOWN_MAX: usize = 10;
 
 /// The audit as pretty JSON, with a line feed at its end. Reading it back gives an equal audit.
 ///
@@ -27,23 +26,34 @@ pub fn html(audit: &Audit) -> String {
     crate::html::audit::page(audit)
 }
 
-/// The whole audit: the machine, findings, what never reaches an engine, differences by weight, and what
-/// could not be read. With `all`, every difference with its reason and command.
+/// The verdict, what changes settings, the machine, findings, what never reaches an engine, differences by weight, and
+/// what could not be read. On a screen these are 25 lines at most, and a file has ten differences; with `all`, there is
+/// every one with its reason and command. `command` is the one that writes the changes.
 #[must_use]
-pub fn text(audit: &Audit, all: bool, look: TextStyle) -> String {
-    let mut text = header(audit, look);
+pub fn text(audit: &Audit, command: &str, all: bool, look: TextStyle) -> String {
+    if all { whole(audit, command, look) } else { summary::text(audit, command, look) }
+}
+
+fn whole(audit: &Audit, command: &str, look: TextStyle) -> String {
+    let mut text = hanging(" ▸", 3, &wording::verdict(audit), look);
+    if !audit.differences.is_empty() {
+        text.push_str(&hanging("   try", 8, &wording::undoably(audit, command), look));
+    }
     text.push('\n');
+    text.push_str(&header(audit, look));
+    if !audit.findings.is_empty() {
+        text.push('\n');
+    }
     for finding in &audit.findings {
         text.push_str(&finding_lines(finding, look));
     }
-    text.push_str(&unreached(&audit.unreached, all, look));
-    text.push_str(&differences(&audit.differences, all, look));
+    text.push_str(&unreached(&audit.unreached, look));
+    text.push_str(&differences(&audit.differences, look));
+    if !audit.unreadable.is_empty() {
+        text.push('\n');
+    }
     for part in &audit.unreadable {
         text.push_str(&unread(part, look));
-    }
-    text.push_str(&hanging(" ▸", 3, &wording::verdict(audit), look));
-    if !audit.differences.is_empty() {
-        text.push_str(&hanging("   try", 8, &wording::undoably(audit), look));
     }
     text
 }
@@ -58,14 +68,19 @@ fn header(audit: &Audit, look: TextStyle) -> String {
     wording::facts(audit).map(|(name, value)| hanging(&format!(" {name}"), 11, &value, look)).concat()
 }
 
-fn finding_lines(finding: &AuditFinding, look: TextStyle) -> String {
+/// The colour of a finding, what stands before it, and its claim.
+fn finding_head(finding: &AuditFinding) -> (Colour, String, String) {
     let ink = match finding.severity {
         Severity::Critical => Colour::Red,
         Severity::Warning => Colour::Yellow,
         Severity::Note => Colour::Dim,
     };
     let lead = format!(" {}", phrases::severity(finding.severity));
-    let claim = format!("{} ({})", finding.claim, phrases::confidence(finding.confidence));
+    (ink, lead, format!("{} ({})", finding.claim, phrases::confidence(finding.confidence)))
+}
+
+fn finding_lines(finding: &AuditFinding, look: TextStyle) -> String {
+    let (ink, lead, claim) = finding_head(finding);
     [
         hanging_in(ink, &lead, 11, &claim, look),
         hanging("           why", 16, &finding.evidence, look),
@@ -74,19 +89,14 @@ fn finding_lines(finding: &AuditFinding, look: TextStyle) -> String {
     .concat()
 }
 
-fn unreached(all_found: &[Unreached], all: bool, look: TextStyle) -> String {
+fn unreached(all_found: &[Unreached], look: TextStyle) -> String {
     if all_found.is_empty() {
         return String::new();
     }
-    let rows = wording::unreached_alike(all_found);
-    let shown = if all { rows.len() } else { SHOWN_MAX.min(rows.len()) };
     let title = "Settings of the host that do not reach an engine: its network namespace has its own";
     let mut text = format!("\n{}", titled(Colour::Yellow, title, look));
-    for one in &rows[..shown] {
-        text.push_str(&hanging("   ", 3, &wording::unreached(one), look));
-    }
-    if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
-        text.push_str(&hanging("   ", 3, &format!("… and {more} more: --all shows them"), look));
+    for one in wording::unreached_alike(all_found) {
+        text.push_str(&hanging("   ", 3, &wording::unreached(&one), look));
     }
     text
 }
@@ -97,22 +107,15 @@ fn titled(ink: Colour, title: &str, look: TextStyle) -> String {
     lines.iter().map(|line| format!("{}\n", paint(ink, &format!(" {line}"), look))).collect()
 }
 
-fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String {
+fn differences(differences: &[Difference], look: TextStyle) -> String {
     if differences.is_empty() {
         return String::new();
     }
     let title = "Differences from the profile, by weight (of the resource relieved × confidence)";
     let mut text = format!("\n{}", titled(Colour::Dim, title, look));
-    let rows = wording::differences_alike(differences);
-    let shown = if all { rows.len() } else { SHOWN_MAX.min(rows.len()) };
-    for row in &rows[..shown] {
-        text.push_str(&difference_lines(row, look));
+    for row in wording::differences_alike(differences) {
+        text.push_str(&difference_lines(&row, look));
     }
-    if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
-        let reported = format!("… and {more} of lower weight: --all shows them");
-        text.push_str(&hanging_in(Colour::Dim, "   ", 3, &reported, look));
-    }
-    text.push('\n');
     text
 }
 

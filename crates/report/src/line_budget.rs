@@ -75,7 +75,7 @@ pub(crate) fn fitted(lines: &[Line], indent: usize, look: TextStyle) -> String {
 }
 
 /// A part in so many lines, with … where more would follow.
-fn cut(line: &Line, lines: usize, indent: usize, look: TextStyle) -> String {
+pub(crate) fn cut(line: &Line, lines: usize, indent: usize, look: TextStyle) -> String {
     let rendered = |says: &str| hanging_in(line.ink, &line.lead, indent, says, look);
     let fits = |text: &str| text.lines().count() <= lines;
     let whole = rendered(&line.says);

@@ -6,8 +6,10 @@ mod fleet_audit;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use linerate_host::setting::KernelBuild;
 use linerate_host::{Root, SnapshotRequest, setting};
 use linerate_record::knob::Space;
+use linerate_record::shell;
 use linerate_record::site::Site;
 use linerate_settings::audit::{is_missed, site_from_machine};
 use linerate_settings::profiles::Profile;
@@ -15,6 +17,7 @@ use linerate_settings::profiles::Profile;
 use crate::files::output_format::OutputFormat;
 use crate::files::{captured_machine, output_format, site_file};
 use crate::run::catalogue;
+use crate::run::wanted_changes::reason_left_out;
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::printing;
 use flags::AuditFlags;
@@ -60,6 +63,12 @@ fn require_spaces(flags: &AuditFlags, root: &Root) -> Result<(), Failure> {
     if missing.is_empty() { Ok(()) } else { Err(Failure::from_errors(missing)) }
 }
 
+/// What writes the changes that lead to the same profile with the same site.
+fn changes_command(flags: &AuditFlags, profile: &Profile) -> String {
+    let site = flags.site.as_deref().map_or_else(String::new, |site| format!(" --site {}", shell::path(site)));
+    format!("linerate tune diff --profile {}{site} -o changes.json", profile.name)
+}
+
 pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
     if let Some(fleet) = &flags.fleet {
         return fleet_audit::run(flags, fleet);
@@ -69,10 +78,15 @@ pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
     let snapshot_request = SnapshotRequest { knobs: &knobs, pids: &flags.pid, netns: flags.netns.as_deref() };
     let snapshot = linerate_host::snapshot(&root, &snapshot_request);
     let site = site.unwrap_or_else(|| site_from_machine(&snapshot));
-    let audit = linerate_settings::audit::audit(&snapshot, &site, profile);
+    let mut audit = linerate_settings::audit::audit(&snapshot, &site, profile);
+    let built = KernelBuild::new(&root);
+    for difference in &mut audit.differences {
+        difference.not_in_changes = reason_left_out(&built, difference);
+    }
     let rendered = match flags.shown.chosen() {
         OutputFormat::Text => {
-            linerate_report::audit::text(&audit, flags.all, printing::text_style_for_file(flags.output.is_some()))
+            let look = printing::text_style_for_file(flags.output.is_some());
+            linerate_report::audit::text(&audit, &changes_command(flags, profile), flags.all, look)
         }
         OutputFormat::Json => linerate_report::audit::json(&audit),
         OutputFormat::Html => linerate_report::audit::html(&audit),

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use linerate_host::apply::{machine_hash, refusal};
-use linerate_host::setting::KernelBuild;
+use linerate_host::setting::{Changeable, KernelBuild};
 use linerate_host::{Root, SnapshotRequest, setting};
+use linerate_record::audit::Difference;
 use linerate_record::knob::{
     BY_HAND, CHANGES_SCHEMA, Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingId, Snapshot, Space,
     SpaceIdentity, reaches,
@@ -231,6 +232,26 @@ pub(crate) fn collect_profile_changes(
     }
 }
 
+/// Why the changes of the host that [`changes_to`] finds do not have a difference of an audit; nothing where they do.
+pub(crate) fn reason_left_out(built: &KernelBuild<'_>, difference: &Difference) -> Option<String> {
+    let knob = find(&difference.knob)?;
+    let elsewhere = match &difference.space {
+        Space::Host => None,
+        Space::Pid(pid) => Some(format!("it is of process {pid}: linerate tune diff --pid {pid} has it")),
+        Space::Netns(name) => Some(format!("it is of namespace {name}: linerate tune diff --netns {name} has it")),
+    };
+    if setting::changeable(&knob.locator) == Changeable::Yes && elsewhere.is_some() {
+        return elsewhere;
+    }
+    let devices = difference.devices.iter().cloned().map(Some);
+    let whole = difference.devices.is_empty().then_some(None);
+    let refused = |device| {
+        let place = SettingId { knob: difference.knob.clone(), device, space: Space::Host };
+        refusal(built, &find, &place, &difference.wanted).err()
+    };
+    devices.chain(whole).find_map(refused)
+}
+
 /// What is wanted.
 pub(crate) struct WantedValues {
     pub(crate) by_hand: Vec<ManualValue>,
@@ -282,7 +303,7 @@ pub(crate) fn write(path: &Path, set: &ChangeSet) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_host::setting::{Changeable, changeable};
+    use linerate_host::setting::changeable;
     use linerate_record::knob::Setting;
     use linerate_settings::change_plan::Applicability;
     use linerate_settings::profiles::{Pick, Value};

@@ -40,6 +40,20 @@ pub(crate) fn facts(audit: &Audit) -> [(&'static str, String); 5] {
     ]
 }
 
+/// What the audit is of, on a screen: assumed values are counted.
+pub(crate) fn facts_in_brief(audit: &Audit) -> Vec<(&'static str, String)> {
+    let assumed = match audit.assumed.len() as u64 {
+        0 => String::new(),
+        n => format!("; {} assumed", plural(n, "value")),
+    };
+    let in_brief = |(name, value): (&'static str, String)| match name {
+        "profile" => None,
+        "site" => Some((name, format!("{}{assumed}", audit.site))),
+        _ => Some((name, value)),
+    };
+    facts(audit).into_iter().filter_map(in_brief).collect()
+}
+
 /// A row of an audit, with the processes of which all the same is said.
 pub(crate) struct SameRows<'a, T> {
     pub(crate) first: &'a T,
@@ -146,9 +160,37 @@ pub(crate) fn verdict(audit: &Audit) -> String {
     format!("{differences}; {found}")
 }
 
-/// What changes all of it such that it can be taken back.
-pub(crate) fn undoably(audit: &Audit) -> String {
-    format!("linerate tune diff --profile {} -o changes.json: the same changes, with rollback", audit.profile)
+/// What changes it such that it can be taken back: how much of it, and what not, with the reason.
+pub(crate) fn undoably(audit: &Audit, command: &str) -> String {
+    let all = audit.differences.len();
+    let left = left_out(&audit.differences);
+    let of_all = match all - audit.differences.iter().filter(|one| one.not_in_changes.is_some()).count() {
+        0 => "none of these changes".to_owned(),
+        made if made < all => format!("{made} of these {all} changes, with rollback"),
+        1 => "the same change, with rollback".to_owned(),
+        _ => format!("the same {all} changes, with rollback"),
+    };
+    if left.is_empty() { format!("{command}: {of_all}") } else { format!("{command}: {of_all}; not {left}") }
+}
+
+/// What is not among the changes that can be taken back, by reason.
+fn left_out(all: &[Difference]) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (one, why) in all.iter().filter_map(|one| Some((one, one.not_in_changes.as_deref()?))) {
+        let name = one.knob.clone();
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    let reported = reasons.iter().map(|(why, names)| format!("{} ({why})", some(names)));
+    reported.collect::<Vec<_>>().join(", nor ")
+}
+
+/// What a difference is of, in a word: `links`, `the engine`.
+pub(crate) fn relieved(difference: &Difference) -> &str {
+    difference.relieves.split(':').next().unwrap_or_default()
 }
 
 /// Which setting, of which devices, in whose namespaces.

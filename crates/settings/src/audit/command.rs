@@ -1,17 +1,27 @@
 //! The command that changes a setting, as a person would type it.
 
 use linerate_record::audit::Difference;
-use linerate_record::knob::{Locator, Space};
+use linerate_record::knob::{Locator, Space, TakesEffect};
 
 use crate::knobs::KnobRow;
 
 /// Devices that get a command each; more get a loop.
 const EACH: usize = 4;
 
-/// What makes a difference go away, until the next boot where it is a setting of a running kernel.
+/// What makes a difference go away, until the next boot where it is a setting of a running kernel. What takes effect
+/// later has no command that is lost by then.
 pub(super) fn commands(row: &KnobRow, difference: &Difference) -> Vec<String> {
     let value = difference.wanted.as_str();
     match &row.knob.locator {
+        Locator::Sysctl { name } if row.knob.takes_effect == TakesEffect::Reboot => {
+            vec![format!("add {name}={value} to a file of /etc/sysctl.d, and reboot")]
+        }
+        Locator::Sysfs { path } if row.knob.takes_effect != TakesEffect::AtOnce && path.contains("/bonding/") => {
+            let option = path.rsplit('/').next().unwrap_or(path);
+            each(difference, |bond| {
+                format!("set {option}={value} of {bond} in the network configuration, and restart {bond}")
+            })
+        }
         Locator::Sysctl { name } => {
             vec![format!("{}sysctl -w {}", inside(&difference.space), quoted(&format!("{name}={value}")))]
         }
@@ -110,7 +120,10 @@ fn limit(name: &str, value: &str, space: &Space) -> String {
         _ => return format!("raise the limit {name:?} to {value} where the process is started"),
     };
     match space {
-        Space::Pid(pid) => format!("prlimit --pid {pid} --{flag}={value} (lasting: {unit}={value} in its unit)"),
+        Space::Pid(pid) => format!(
+            "{unit}={value} in the unit of process {pid}, and restart it; at once, until it ends: prlimit --pid {pid} \
+             --{flag}={value}"
+        ),
         _ => format!("{unit}={value} in the engine's unit"),
     }
 }
@@ -137,13 +150,36 @@ mod tests {
             takes_effect: row.knob.takes_effect,
             risk: String::new(),
             commands: Vec::new(),
+            not_in_changes: None,
         };
         commands(row, &difference)
     }
 
     #[test]
     fn each_kind_has_the_command_that_people_know() {
-        let cases: [(&str, &[&str], &str, Space, &str); 9] = [
+        let cases: [(&str, &[&str], &str, Space, &str); 12] = [
+            (
+                "limits.nofile",
+                &[],
+                "9",
+                Space::Pid(7),
+                "LimitNOFILE=9 in the unit of process 7, and restart it; at once, until it ends: prlimit --pid 7 \
+                 --nofile=9",
+            ),
+            (
+                "net.core.default_qdisc",
+                &[],
+                "fq",
+                Space::Host,
+                "add net.core.default_qdisc=fq to a file of /etc/sysctl.d, and reboot",
+            ),
+            (
+                "bond.lacp_rate",
+                &["bond0"],
+                "fast",
+                Space::Host,
+                "set lacp_rate=fast of bond0 in the network configuration, and restart bond0",
+            ),
             ("vm.swappiness", &[], "1", Space::Host, "sysctl -w vm.swappiness=1"),
             ("net.ipv4.tcp_rmem", &[], "4096 1 2", Space::Host, "sysctl -w 'net.ipv4.tcp_rmem=4096 1 2'"),
             ("net.core.somaxconn", &[], "9", Space::Pid(7), "nsenter -t 7 -n sysctl -w net.core.somaxconn=9"),
@@ -162,6 +198,19 @@ mod tests {
         ];
         for (id, devices, wanted, space, expected) in cases {
             assert_eq!(commands_for(id, devices, wanted, space), [expected], "{id}");
+        }
+    }
+
+    /// A command that is typed and acts, and not a sentence.
+    #[test]
+    fn what_takes_effect_later_has_no_command_that_acts_at_once_without_saying_so() {
+        for row in crate::knobs::KNOBS {
+            let later = matches!(row.knob.takes_effect, TakesEffect::Restart | TakesEffect::Reboot);
+            for command in commands_for(row.knob.id, &["x0"], "1", Space::Pid(7)).iter().filter(|_| later) {
+                let acts =
+                    ["sysctl -w", "echo ", "prlimit", "ethtool", "ip link"].iter().any(|word| command.contains(word));
+                assert!(!acts || command.contains("at once, until"), "{}: {command}", row.knob.id);
+            }
         }
     }
 

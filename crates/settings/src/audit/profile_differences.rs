@@ -54,5 +54,6 @@ fn difference(snapshot: &Snapshot, differing: DifferingSetting<'_>) -> Differenc
         takes_effect: knob.takes_effect,
         risk: knob.risk.to_owned(),
         commands: Vec::new(),
+        not_in_changes: None,
     }
 }

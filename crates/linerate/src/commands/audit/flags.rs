@@ -61,7 +61,8 @@ pub(crate) struct AuditFlags {
     /// Consent to running the commands in the fleet file.
     #[arg(long, requires = "fleet")]
     pub(super) yes_exec: bool,
-    /// Show every difference with its reason and command; without it, the text has the ten with the highest weight.
+    /// Show everything: each finding, and each difference with its reason, risk and command; without it, the text fits
+    /// a screen, with what weighs most.
     #[arg(long)]
     pub(super) all: bool,
     /// End with 5 if a setting differs or a finding is a warning or worse.
