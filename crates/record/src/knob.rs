@@ -332,6 +332,9 @@ pub struct Advice {
     pub value: String,
     /// Why, for this machine: with the figures that it follows from.
     pub why: String,
+    /// Whether a reading that it follows from is not to be believed; the reason says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_uncertain: bool,
 }
 
 /// One knob moved from a prior value to a new one.

@@ -231,7 +231,7 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
-        let advice = Advice { value: "1".to_owned(), why: "it serves".to_owned() };
+        let advice = Advice { value: "1".to_owned(), why: "it serves".to_owned(), is_uncertain: false };
         let advised = vec![Advised { advice, devices: vec!["a".to_owned(), "b".to_owned()] }];
         let text = whole(&[KnobEntry { advised, ..entry() }], 100);
         assert!(text.contains("advised here  1 for a, b: it serves\n"), "{text}");

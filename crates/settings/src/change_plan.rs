@@ -15,6 +15,8 @@ pub struct WantedSetting {
     pub value: String,
     /// Why the row advises it; absent where the profile itself has the value.
     pub why: Option<String>,
+    /// Whether that follows from a reading that is not to be believed.
+    pub is_uncertain: bool,
 }
 
 /// Whether a change of a knob may interrupt what a machine serves for a moment: drivers stop an interface and start it
@@ -78,10 +80,10 @@ pub(crate) fn wanted(
     place: &SettingId,
 ) -> Option<WantedSetting> {
     match pick.value {
-        Value::Literal(value) => Some(WantedSetting { value: value.to_owned(), why: None }),
+        Value::Literal(value) => Some(WantedSetting { value: value.to_owned(), why: None, is_uncertain: false }),
         Value::Advised => {
             let advice = advise(row, snapshot, site, place)?;
-            Some(WantedSetting { value: advice.value, why: Some(advice.why) })
+            Some(WantedSetting { value: advice.value, why: Some(advice.why), is_uncertain: advice.is_uncertain })
         }
     }
 }

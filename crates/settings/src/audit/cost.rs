@@ -34,11 +34,11 @@ pub(super) const fn confidence_weight(confidence: Confidence) -> f64 {
 }
 
 /// How sure it is that a difference matters: certain where nothing stands between the setting and what it acts on (a
-/// device, a mount, the engine's own process or namespace); possible where a source merely has another value, or where
-/// every engine on the machine has a network namespace of its own, so that the host's value acts on none; likely
-/// otherwise.
-pub(super) fn confidence(snapshot: &Snapshot, scope: Scope, space: &Space, is_advised: bool) -> Confidence {
-    if !is_advised {
+/// device, a mount, the engine's own process or namespace); possible where a source merely has another value, where
+/// what it follows from is not to be believed, or where every engine on the machine has a network namespace of its own,
+/// so that the host's value acts on none; likely otherwise.
+pub(super) fn confidence(snapshot: &Snapshot, scope: Scope, space: &Space, is_sure: bool) -> Confidence {
+    if !is_sure {
         return Confidence::Possible;
     }
     let reaches_no_engine = !snapshot.engines.is_empty() && snapshot.engines.iter().all(|engine| engine.own_network);

@@ -39,7 +39,8 @@ pub(super) fn differences(snapshot: &Snapshot, site: &Site, profile: &Profile) -
 fn difference(snapshot: &Snapshot, differing: DifferingSetting<'_>) -> Difference {
     let DifferingSetting { row, setting, present, wanted, .. } = differing;
     let (knob, place) = (&row.knob, &setting.place);
-    let confidence = cost::confidence(snapshot, knob.scope, &place.space, wanted.why.is_some());
+    let is_sure = wanted.why.is_some() && !wanted.is_uncertain;
+    let confidence = cost::confidence(snapshot, knob.scope, &place.space, is_sure);
     Difference {
         knob: knob.id.to_owned(),
         space: place.space.clone(),

@@ -166,7 +166,7 @@ fn scheduler(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Adv
     } else {
         "the drive orders requests itself"
     };
-    facts::advice(wanted, why)
+    facts::advice_of_spinning(snapshot, disk, wanted, why)
 }
 
 fn read_ahead_kb(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
@@ -176,12 +176,13 @@ fn read_ahead_kb(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option
     } else {
         (512, "what a drive of 5 GB/s reads in 0.1 ms")
     };
-    facts::advice(kib, why)
+    facts::advice_of_spinning(snapshot, disk, kib, why)
 }
 
 fn nr_requests(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let disk = facts::disk(snapshot, place)?;
-    facts::advice_if(disk.rotational, 256, "the default: a longer queue means longer waits")
+    let why = "the default: a longer queue means longer waits";
+    if disk.rotational { facts::advice_of_spinning(snapshot, disk, 256, why) } else { None }
 }
 
 fn rq_affinity(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
@@ -225,6 +226,35 @@ mod tests {
         snapshot.devices.disks[0].rotational = true;
         assert_eq!(advised_for(id, &snapshot, "nvme0n1").as_deref(), Some("4096"));
         assert_eq!(advised_for(id, &snapshot, "sdz"), None);
+    }
+
+    #[test]
+    fn a_virtual_disk_is_not_believed_that_it_spins() {
+        use crate::audit::audit;
+        use linerate_record::finding::Confidence;
+        for (name, virtualized, rotational, uncertain) in [
+            ("vda", true, true, true),
+            ("vda", false, false, true),
+            ("xvdb", true, true, true),
+            ("sda", true, true, true),
+            ("sda", true, false, false),
+            ("sda", false, true, false),
+            ("nvme0n1", true, false, false),
+        ] {
+            let mut snapshot = machine();
+            snapshot.machine.virtualized = virtualized;
+            let disk = &mut snapshot.devices.disks[0];
+            (disk.name, disk.rotational) = (name.to_owned(), rotational);
+            set(&mut snapshot, "block.read_ahead_kb", Some(name), "8192");
+            set(&mut snapshot, "net.core.somaxconn", None, "128");
+            let profile = crate::profiles::find("s3-storage-node").expect("a profile");
+            let found = audit(&snapshot, &site(), profile).differences;
+            let at = found.iter().position(|one| one.knob == "block.read_ahead_kb").expect("a difference");
+            let (weight, confidence) = (found[at].weight, found[at].confidence);
+            let case = format!("{name} {virtualized} {rotational}: {:?}", found[at]);
+            assert_eq!(found[at].why.contains("uncertain: a virtual disk"), uncertain, "{case}");
+            assert_eq!(confidence == Confidence::Possible && weight < 0.31 && at > 0, uncertain, "{case}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ const CONNECTIONS_PER_PEER: u64 = 32;
 
 /// A value with its reason.
 pub(crate) fn advice(value: impl Display, why: impl Into<String>) -> Option<Advice> {
-    Some(Advice { value: value.to_string(), why: why.into() })
+    Some(Advice { value: value.to_string(), why: why.into(), is_uncertain: false })
 }
 
 /// A value with its reason, where a condition holds.
@@ -113,6 +113,23 @@ pub(crate) fn bond_mode(bond: &MachineBond) -> &str {
 pub(crate) fn disk<'a>(snapshot: &'a Snapshot, place: &SettingId) -> Option<&'a Disk> {
     let device = place.device.as_deref()?;
     snapshot.devices.disks.iter().find(|disk| disk.name == device)
+}
+
+/// Whether it is known only what a virtual disk claims: virtio and Xen pass on nothing of what is below, and a disk
+/// that a hypervisor emulates claims to spin unless it is configured otherwise.
+fn is_unbelievable(snapshot: &Snapshot, disk: &Disk) -> bool {
+    let is_paravirtual = disk.name.starts_with("vd") || disk.name.starts_with("xvd");
+    is_paravirtual || (snapshot.machine.virtualized && disk.rotational)
+}
+
+/// A value that follows from whether a disk spins, with its reason.
+pub(crate) fn advice_of_spinning(snapshot: &Snapshot, disk: &Disk, value: impl Display, why: &str) -> Option<Advice> {
+    if !is_unbelievable(snapshot, disk) {
+        return advice(value, why);
+    }
+    let flag = if disk.rotational { "spins" } else { "does not spin" };
+    let doubt = format!("uncertain: a virtual disk, which says that it {flag} whatever is below it");
+    Some(Advice { is_uncertain: true, ..advice(value, format!("{doubt}; if so: {why}"))? })
 }
 
 /// The plane that an interface carries, itself or as a member of the plane's bond.

@@ -101,7 +101,7 @@ fn advised(row: &KnobRow) -> String {
         return "nothing: it is only reported".to_owned();
     }
     match advise(row, &example::machine(), &example::site(), &example::place_of(row, None)) {
-        Some(Advice { value, why }) => format!("`{value}` on the node of the [example](README.md#example): {why}"),
+        Some(Advice { value, why, .. }) => format!("`{value}` on the node of the [example](README.md#example): {why}"),
         None => {
             "nothing on the node of the [example](README.md#example); it depends on the machine and the site".to_owned()
         }
