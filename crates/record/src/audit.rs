@@ -109,6 +109,8 @@ pub enum AuditCheck {
     DeadSetting,
     /// Settings that contradict each other.
     Contradiction,
+    /// A machine that is not one of those that the site describes.
+    OtherMachine,
 }
 
 /// A claim about a machine.

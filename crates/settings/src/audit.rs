@@ -10,6 +10,7 @@ mod command;
 mod contradictions;
 mod cost;
 mod default_site;
+mod described_machine;
 mod discard;
 mod file_systems;
 mod ignored_settings;
@@ -46,11 +47,17 @@ const CHECKS: [Check; 9] = [
     overridden_lines::check,
 ];
 
+/// The profile of machines that a site does not describe.
+const CLIENT_PROFILE: &str = "s3-client-node";
+
 /// Holds a machine against a profile.
 #[must_use]
 pub fn audit(snapshot: &Snapshot, site: &Site, profile: &Profile) -> Audit {
     let differences = profile_differences::differences(snapshot, site, profile);
     let mut findings: Vec<AuditFinding> = CHECKS.iter().flat_map(|check| check(snapshot, site)).collect();
+    if profile.name != CLIENT_PROFILE {
+        findings.extend(described_machine::check(snapshot, site));
+    }
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), std::cmp::Reverse(finding.confidence)));
     let count = |is: &dyn Fn(&linerate_record::knob::Setting) -> bool| {
         u32::try_from(snapshot.settings.iter().filter(|setting| is(setting)).count()).unwrap_or(u32::MAX)
