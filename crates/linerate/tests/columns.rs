@@ -120,6 +120,29 @@ fn audits_and_changes_of_settings_fit_a_terminal() {
 }
 
 #[test]
+fn the_status_of_changes_where_none_was_ever_applied_says_so() {
+    let state = tempdir().unwrap();
+    for verb in ["status", "log"] {
+        let output = linerate().args(["tune", verb]).env("LINERATE_STATE", state.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "nothing was ever applied\n", "{verb}: {output:?}");
+    }
+}
+
+/// What an audit shows on a terminal of 80 columns by itself, whichever machine it is of.
+#[test]
+fn the_first_screen_of_an_audit_has_the_verdict_and_the_rows_that_weigh_most_in_25_lines() {
+    let captures = std::fs::read_dir(repository().join("captures")).unwrap().map(|entry| entry.unwrap().path());
+    for capture in captures.filter(|path| path.join("capture.json").exists()) {
+        let mut command = linerate();
+        command.args(["audit", "--root", capture.to_str().unwrap()]);
+        let (text, code) = on_a_terminal(command);
+        assert!(code == Some(0) && text.lines().count() <= 25, "{}: {text}", text.lines().count());
+        assert!(text.starts_with(" ▸ ") && text.contains("linerate tune diff --profile s3-storage-node"), "{text}");
+        assert!(text.contains("--all") && text.matches(" → ").count() >= 3, "{text}");
+    }
+}
+
+#[test]
 fn knobs_fit_a_terminal_as_a_list_and_each_in_full() {
     assert_fits(&["knobs"], 0);
     assert_fits(&["knobs", "--profile", "s3-storage-node"], 0);

@@ -274,10 +274,10 @@ pub fn written(file: Option<&Path>) -> String {
     }
 }
 
-/// What is said where nothing is applied.
+/// What is said where nothing is applied any more.
 pub const NOTHING_IS: &str = "nothing is applied: every change was rolled back, or none was made\n";
 
-/// What is said where nothing ever was.
+/// What is said where nothing ever was applied.
 pub const NOTHING_WAS: &str = "nothing was ever applied\n";
 
 /// What became of changes that were applied.

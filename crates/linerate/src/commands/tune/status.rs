@@ -54,7 +54,7 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         text.push_str(&report::lost(&report::LostJournal { id, journals, wait_ms, file }));
     }
     if text.is_empty() {
-        text.push_str(report::NOTHING_IS);
+        text.push_str(if state.ids()?.is_empty() { report::NOTHING_WAS } else { report::NOTHING_IS });
     }
     print(&text)?;
     if amiss.is_empty() {
