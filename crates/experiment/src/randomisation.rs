@@ -216,6 +216,17 @@ fn walk(
     }
 }
 
+/// What a sum must be above to cross, at each look: by all kinds of rearrangements that it must cross by.
+fn bounds(pool: &RearrangedSums, side: TestSide, spent_one_sided: &[f64]) -> Vec<f64> {
+    let mut own = vec![f64::INFINITY; pool.looks];
+    walk(pool, 0.0, side, spent_one_sided, |look, _, bound| {
+        own[look] = bound;
+        true
+    });
+    let Some(also) = &pool.also else { return own };
+    own.into_iter().zip(bounds(also, side, spent_one_sided)).map(|(own, also)| own.max(also)).collect()
+}
+
 /// The effect of which the data is as likely to have come out higher as lower, the looks taken into account: the mean
 /// of what stopped early was lucky, and is too far out on average. Outcomes are ordered by stages (Tsiatis, Rosner and
 /// Mehta, Biometrics 40, 1984): who crossed earlier is further out, and at one look who has the larger sum. Noise is
@@ -223,16 +234,12 @@ fn walk(
 #[must_use]
 pub fn median_unbiased(pool: &RearrangedSums, spent_one_sided: &[f64]) -> f64 {
     let Some(last) = pool.looks.checked_sub(1).filter(|last| *last > 0) else { return pool.estimate() };
-    let bounds = |side: TestSide| {
-        let mut bounds = vec![f64::INFINITY; pool.looks];
-        walk(pool, 0.0, side, spent_one_sided, |look, _, bound| {
-            bounds[look] = bound;
-            true
-        });
-        bounds
-    };
-    let (above, below) = (bounds(TestSide::Above), bounds(TestSide::Below));
-    let own = pool.sums[last][0];
+    let (above, below) =
+        (bounds(pool, TestSide::Above, spent_one_sided), bounds(pool, TestSide::Below, spent_one_sided));
+    // What crossed earlier and went on is at the look at which it crossed.
+    let has_crossed = |look: &usize| pool.sums[*look][0] > above[*look] || -pool.sums[*look][0] > below[*look];
+    let stage = (0..last).find(has_crossed).unwrap_or(last);
+    let own = pool.sums[stage][0];
     let centre = pool.estimate();
     // Shares of paths that come out further up than the data, if the effect is this.
     let further = |effect: f64| {
@@ -244,10 +251,10 @@ pub fn median_unbiased(pool: &RearrangedSums, spent_one_sided: &[f64]) -> f64 {
                     let noise = turn * (pool.sums[look][path] - centre * pool.signs[look][path]);
                     noise + effect * pool.blocks[look]
                 };
-                let left = (0..last).find(|&look| at(look) > above[look] || -at(look) > below[look]);
+                let left = (0..stage).find(|&look| at(look) > above[look] || -at(look) > below[look]);
                 up += match left {
                     Some(look) => f64::from(u8::from(at(look) > above[look])),
-                    None => f64::from(u8::from(at(last) >= own)),
+                    None => f64::from(u8::from(at(stage) >= own)),
                 };
                 count += 1.0;
             }
@@ -368,6 +375,35 @@ mod tests {
         let early = pool(&differences, &[8, 10], 20, 4000, 1);
         let brought = median_unbiased(&early, &[0.001, 0.002]);
         assert!(brought < early.estimate() && brought > 0.5 * early.estimate(), "{brought} of {}", early.estimate());
+    }
+
+    #[test]
+    fn with_two_cells_of_the_baseline_the_estimate_lies_among_the_differences() {
+        // Cells alone let the arm stop at the fifth block, signs do not.
+        let own = [-0.4055, -0.3956, -0.3855, -0.4363, -0.4153, -0.4963, -0.3130, -0.5321];
+        let others = [
+            [0.2079, 0.1976],
+            [0.1829, 0.2126],
+            [0.2227, 0.1627],
+            [0.2807, 0.1556],
+            [0.2541, 0.1613],
+            [0.0729, 0.4234],
+            [0.1499, 0.1631],
+            [0.2899, 0.2422],
+        ];
+        let spent = |alpha| [4, 5, 6, 7, 8].map(|n| crate::alpha_spending::spent_one_sided(f64::from(n) / 8.0, alpha));
+        let pool = pool_of_cells(&own, &others.map(Vec::from), &[4, 5, 6, 7, 8], 8, 8000, 1);
+        let (low, high) = interval(&pool, &spent(0.05));
+        for alpha in [0.025, 0.05] {
+            let estimate = median_unbiased(&pool, &spent(alpha));
+            assert!((estimate - pool.estimate()).abs() < 0.04, "{estimate} of {}", pool.estimate());
+            assert!(
+                low.is_some_and(|low| low < estimate) && high.is_some_and(|high| estimate < high),
+                "{low:?} {high:?}"
+            );
+            let beyond = own.iter().filter(|difference| **difference < estimate).count();
+            assert!((3..=6).contains(&beyond), "{beyond} of 8 lie beyond {estimate}");
+        }
     }
 
     proptest! {
