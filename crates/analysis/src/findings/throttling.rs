@@ -25,15 +25,17 @@ fn of_point(point: &Point) -> Option<PointFinding> {
     // Attempts that were made again are no errors, and were turned away all the same.
     let again = point.retries.iter().filter(|(kind, _)| is_throttling(kind)).map(|(_, n)| *n).sum::<u64>();
     let count = (throttled.values().sum::<u64>() + again).max(point.throttled);
-    let share = count as f64 / (point.requests + point.error_count()).max(1) as f64;
+    // A request that is made again is several attempts.
+    let attempts = point.ended_count() + point.retry_count();
+    let share = (count as f64 / attempts.max(1) as f64).min(1.0);
     let failed =
         if throttled.is_empty() { String::new() } else { format!("; failed: {}", failure_kind::counts(&throttled)) };
     (count > 0).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
         badness: share,
-        claim: format!("the target rejected {} of the requests as too many at a time", percent(share)),
-        evidence: format!("{} attempts{failed}", grouped(count)),
+        claim: format!("the target rejected {} of all attempts as too many at a time", percent(share)),
+        evidence: format!("{} of {} attempts{failed}", grouped(count), grouped(attempts)),
     })
 }
 
@@ -53,7 +55,7 @@ mod tests {
             let findings = build(&records).unwrap().findings;
             let found = findings.iter().find(|f| f.kind == FindingKind::Throttled);
             assert_eq!(found.is_some(), reported, "{kind}");
-            assert!(found.is_none_or(|f| f.evidence == format!("5 attempts; failed: {kind}: 5")), "{found:?}");
+            assert!(found.is_none_or(|f| f.evidence == format!("5 of 1005 attempts; failed: {kind}: 5")), "{found:?}");
         }
     }
 
@@ -63,12 +65,17 @@ mod tests {
         records.intervals[3].rows[0].throttled = 7;
         let findings = build(&records).unwrap().findings;
         let found = findings.iter().find(|f| f.kind == FindingKind::Throttled).unwrap();
-        assert_eq!(found.evidence, "7 attempts");
+        assert_eq!(found.evidence, "7 of 1000 attempts");
         // A bare 503 asks for no pause, and is one of many kinds of retries.
         records.intervals[3].rows[0].throttled = 0;
         records.intervals[3].rows[0].retries = [("http 503".to_owned(), 9), ("timeout".to_owned(), 4)].into();
         let findings = build(&records).unwrap().findings;
         let found = findings.iter().find(|f| f.kind == FindingKind::Throttled).unwrap();
-        assert_eq!(found.evidence, "9 attempts");
+        assert_eq!(found.evidence, "9 of 1013 attempts");
+        // However often requests are made again, no more attempts are rejected than there were.
+        records.intervals[3].rows[0].retries = [("http 503".to_owned(), 3_000)].into();
+        let findings = build(&records).unwrap().findings;
+        let found = findings.iter().find(|f| f.kind == FindingKind::Throttled).unwrap();
+        assert!(found.claim.starts_with("the target rejected 75.0 % of all attempts"), "{found:?}");
     }
 }
