@@ -10,6 +10,7 @@ use crate::estimate;
 use crate::slo::{self, BoundVerdict, ExceedanceShare, RateSearchLimits, RateSearchOutcome, RateVisit};
 use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
 
+mod given_rates;
 mod outstanding;
 
 pub use outstanding::shortfall_seen;
@@ -33,6 +34,12 @@ const THREADS_BUSY: f64 = 0.85;
 
 /// What shows more than a search for the highest rate does.
 const WITHOUT_SLO: &str = "for the highest throughput, whatever the latency, measure without --slo";
+
+/// What helps where a search ran out of time before its requests could show anything.
+const TOO_FEW: &str = "too few requests to decide: give more --time";
+
+/// The same where some of them were slow.
+const LONGER_SEARCH: &str = "give more --time to find out whether it holds";
 
 /// What an open loop is judged by.
 pub struct OpenLoopInput<'a> {
@@ -74,7 +81,7 @@ pub(crate) fn figures(
         bounds.push(bound_figures(*bound, of)?);
     }
     let outstanding = |backlog: u64, in_flight: u32| backlog + u64::from(in_flight);
-    Ok(Some(OpenLoop {
+    Ok(Some(with_growth(OpenLoop {
         requested_per_s,
         at_random: of.at_random,
         due: of_intervals.iter().map(|o| o.due).sum(),
@@ -90,7 +97,20 @@ pub(crate) fn figures(
         late: histogram::summarize(&late),
         ttfb_intended,
         total_intended,
-    }))
+    })))
+}
+
+/// The same, in which no bound is held where what is outstanding grows: few slow requests tell nothing of what follows.
+fn with_growth(mut open: OpenLoop) -> OpenLoop {
+    if fell_behind(&open) {
+        for bound in &mut open.bounds {
+            bound.held = false;
+            if bound.verdict == BoundVerdict::Held {
+                bound.verdict = BoundVerdict::InDoubt;
+            }
+        }
+    }
+    open
 }
 
 /// The open loop of several visits of a rate: what was counted added up, and of each bound what all visits show. `all`
@@ -111,7 +131,7 @@ pub(crate) fn together(all: OpenLoop, visits: &[Point]) -> OpenLoop {
         let each: Vec<ExceedanceShare> = visits.iter().filter_map(|visit| of_visit(visit, place)).collect();
         judged(bound.bound, &ExceedanceShare::together(&each), is_reached)
     };
-    OpenLoop {
+    with_growth(OpenLoop {
         due: sum(|open| open.due),
         bounds: all.bounds.iter().enumerate().map(bound).collect(),
         backlog: sum(|open| open.backlog),
@@ -120,7 +140,7 @@ pub(crate) fn together(all: OpenLoop, visits: &[Point]) -> OpenLoop {
         short_by_chance,
         growth,
         ..all
-    }
+    })
 }
 
 /// How one bound fared. A request's fate is known when it ends within the bound, when it fails, and when it has been
@@ -251,10 +271,14 @@ pub fn rate_visit(point: &Point) -> Option<RateVisit> {
     let open = point.open.as_ref().filter(|open| !open.bounds.is_empty())?;
     let ended = (point.ended_count() + open.growth.filled) as f64;
     let requested = requested_of(open, point);
+    // Where a queue grows, what few were slow so far tells nothing of what follows.
+    let is_growing = fell_behind(open);
+    let known =
+        |share: ExceedanceShare| ExceedanceShare { effective: if is_growing { 1.0 } else { share.effective }, ..share };
     Some(RateVisit {
         rate_per_s: open.requested_per_s,
         achieved_per_s: open.requested_per_s * if requested > 0.0 { ended / requested } else { 1.0 },
-        shares: open.bounds.iter().map(|bound| exceedance(bound, point.measured_ms)).collect(),
+        shares: open.bounds.iter().map(|bound| known(exceedance(bound, point.measured_ms))).collect(),
         chance: open.short_by_chance,
         spent_ms: point.warmup_ms + point.measured_ms,
     })
@@ -279,6 +303,9 @@ pub fn limits(slo: &Slo, search: &RateSearchSpec, point_ms: u64) -> RateSearchLi
 /// The highest rate that the points of a series tell, and in each of its points what the search says of the bounds at
 /// that rate, so that rows and answer follow one rule; nothing where no rate was searched.
 pub(crate) fn judge(series: &mut Series, requested: &LoadRequest) {
+    if requested.rate_search.is_none() {
+        return given_rates::judge(series);
+    }
     let visits: Vec<RateVisit> = series.points.iter().filter_map(rate_visit).collect();
     let Some((slo, search)) = requested.slo.as_ref().zip(requested.rate_search.as_ref()).filter(|_| !visits.is_empty())
     else {
@@ -317,7 +344,7 @@ fn numbers(series: &Series, point: &Point) -> Vec<u32> {
 /// That bounds were missed, or kept without a proof: by each rate that was asked for, or by all that a search tried.
 pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> Vec<Finding> {
     let Some(slo) = &requested.slo else { return Vec::new() };
-    let bounds = |p: &Point| p.open.clone().map_or(Vec::new(), |open| open.bounds);
+    let remedy = |p: &Point| p.open.as_ref().map_or_else(String::new, |open| in_doubt(open, requested));
     let finding = |point: &Point, claim| Finding {
         kind: FindingKind::SloMissed,
         severity: Severity::Warning,
@@ -335,7 +362,7 @@ pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> V
             BoundVerdict::Missed => Some(finding(p, format!("{slo} did not hold at {rate}/s{lowest} ({label})"))),
             BoundVerdict::InDoubt => Some(Finding {
                 kind: FindingKind::SloInDoubt,
-                remedy: in_doubt(&bounds(p), requested),
+                remedy: remedy(p),
                 ..finding(p, format!("{slo} is not shown to hold at {rate}/s{lowest} ({label})"))
             }),
         }
@@ -353,7 +380,7 @@ pub(crate) fn missed(label: &str, series: &Series, requested: &LoadRequest) -> V
             };
             let doubt_finding = |leaning: &Point| Finding {
                 kind: FindingKind::SloInDoubt,
-                remedy: in_doubt(&bounds(leaning), requested),
+                remedy: remedy(leaning),
                 ..finding(leaning, claim(count(rate(leaning))))
             };
             let leaning = series.at_each().into_iter().find(|p| Some(rate(p)) == sustained.rate_per_s);
@@ -400,8 +427,23 @@ fn evidence(point: &Point) -> String {
     point.open.iter().flat_map(|open| &open.bounds).map(share).collect::<Vec<_>>().join(", ")
 }
 
+/// Whether requests were too few to show in a search that a bound holds, if none had been slow.
+fn too_few(bound: &BoundFigures) -> bool {
+    bound.over == 0 && !bound.is_shown() && !slo::decides(bound.count, slo::SURE, bound.bound.share_over())
+}
+
 /// What helps where bounds are shown neither to hold nor to be missed.
-fn in_doubt(bounds: &[BoundFigures], requested: &LoadRequest) -> String {
+fn in_doubt(open: &OpenLoop, requested: &LoadRequest) -> String {
+    let bounds = &open.bounds;
+    if fell_behind(open) {
+        return "what is outstanding grows, and latencies with it: give a lower --rate, or measure longer to see by how \
+                much"
+            .to_owned();
+    }
+    let is_search = requested.rate_search.is_some();
+    if is_search && bounds.iter().any(too_few) {
+        return TOO_FEW.to_owned();
+    }
     if bounds.iter().any(|b| b.count == 0) {
         return "measure longer: of a bound nothing is known before a visit has lasted longer than it".to_owned();
     }
@@ -414,7 +456,7 @@ fn in_doubt(bounds: &[BoundFigures], requested: &LoadRequest) -> String {
     match factors {
         Some(factors) => {
             let factor = factors.into_iter().fold(1.0, f64::max);
-            let flag = if requested.rounds_ms.is_some() { "--time" } else { "--duration" };
+            let flag = if is_search || requested.rounds_ms.is_some() { "--time" } else { "--duration" };
             format!("measure longer: {flag} {factor:.1} times as long is enough if latencies stay the same")
         }
         None => "the share of slow requests is just at the bound: lower the rate, or relax the bound".to_owned(),
@@ -436,9 +478,9 @@ pub(crate) fn limit(best: &Point, requested: &LoadRequest) -> Option<SeriesLimit
         bound: Bottleneck::RequestedRate,
         claim,
         evidence: format!(
-            "{} of the {} that were due were answered, {in_flight} were in flight and {} waiting at the end",
-            percent((best.requests as f64 / open.due as f64).min(1.0)),
+            "in the time measured {} fell due and {} were answered; {in_flight} were in flight, {} waiting at its end",
             grouped(open.due),
+            grouped(best.requests),
             grouped(open.backlog)
         ),
         remedy: remedy.into(),
@@ -450,6 +492,10 @@ fn verdict_on_rate(open: &OpenLoop, requested: &LoadRequest) -> (String, &'stati
     let rate = count(open.requested_per_s);
     let searched = requested.rate_search.as_ref().and(requested.slo.as_ref());
     match (searched, &requested.slo, open.verdict()) {
+        (Some(slo), _, Some(BoundVerdict::InDoubt)) => {
+            let remedy = if open.bounds.iter().any(too_few) { TOO_FEW } else { LONGER_SEARCH };
+            (searched_to(slo, &rate, open.verdict()), remedy)
+        }
         (Some(slo), _, verdict) => (searched_to(slo, &rate, verdict), WITHOUT_SLO),
         (None, Some(slo), Some(BoundVerdict::Missed)) => {
             let remedy = "give a lower --rate, or drop it: --slo then searches for the highest rate at which it holds";
@@ -485,10 +531,10 @@ fn searched_to(slo: &Slo, rate: &str, verdict: Option<BoundVerdict>) -> String {
     match verdict {
         Some(BoundVerdict::Missed) => format!("the target was too slow for {slo} at {rate} requests/s"),
         Some(BoundVerdict::InDoubt) => {
-            format!("the search for {slo} needed no higher rate than {rate} requests/s, at which it is in doubt")
+            format!("{rate} requests/s is the most that the target answered in the search for {slo}, in doubt there")
         }
         Some(BoundVerdict::Held) | None => {
-            format!("the search for {slo} needed no higher rate than {rate} requests/s")
+            format!("{rate} requests/s is the most that the target answered in the search for {slo}")
         }
     }
 }
@@ -514,13 +560,13 @@ pub(crate) fn findings(label: &str, series: &Series, point: &Point) -> Vec<Findi
         found.push(finding(
             FindingKind::FellBehind,
             format!(
-                "{} not keep up with {rate} requests/s: backlog {} {at_end} ({label})",
+                "{} not keep up with {rate} requests/s: {} outstanding {at_end} ({label})",
                 if busy {
                     "linerate's threads, which were saturated, did"
                 } else {
                     "the target, or the network path to it, did"
                 },
-                grouped(open.backlog)
+                grouped(open.outstanding_last)
             ),
             format!(
                 "{} requests were due and {} were answered; {} were outstanding {} after the start and {} \

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 mod share;
 
 pub use share::{ExceedanceShare, RateExceedance, shown};
-use share::{clumped, clumping};
+pub(crate) use share::{clumped, clumping};
 
 /// How sure the interval of a share is by which a search judges a rate, since it looks at many.
-const SURE: f64 = 0.99;
+pub(crate) const SURE: f64 = 0.99;
 
 /// A rate counts as not reached below this share of it, less what chance does to the count of what ended.
 const REACHED: f64 = 0.98;
@@ -27,8 +27,11 @@ const TELLS_ROUNDING: f64 = 1e-6;
 /// Most points of a search, whatever the data do.
 const POINTS_MAX: usize = 48;
 
-/// Most visits of one rate.
+/// Most visits of one rate while others can be learnt from.
 const VISITS_MAX: u32 = 3;
+
+/// Most visits of the rate that is the answer, where nothing is left to learn of others and time is.
+const ANSWER_VISITS_MAX: u32 = 6;
 
 /// What a search may ask for. Rates are requests per second.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +151,13 @@ pub fn tells(requests: u64, share_over: f64) -> bool {
     requests as f64 * share_over >= 1.0 - TELLS_ROUNDING
 }
 
+/// Whether so many requests show that a bound holds, if none of them is slow.
+#[must_use]
+pub fn decides(requests: u64, confidence: f64, share_over: f64) -> bool {
+    let none = ExceedanceShare { count: requests, over: 0, effective: requests as f64, freedom: None, measured_ms: 0 };
+    none.interval(confidence)[1] <= share_over
+}
+
 /// What is shown of a bound at a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -181,6 +191,8 @@ struct Level {
     exceeds: f64,
     /// Whether there are enough requests for each bound to lean either way.
     is_telling: bool,
+    /// Whether there are enough of them to show that each bound holds, if none of them is slow.
+    is_decidable: bool,
     requests: f64,
     visits: u32,
 }
@@ -212,7 +224,8 @@ impl RateSearch {
         let levels = levels(&self.visits, &self.limits.shares_over);
         let left = self.limits.budget_ms.saturating_sub(self.visits.iter().map(|v| v.spent_ms).sum());
         let enough = self.visits.is_empty() || left >= self.limits.point_ms / 2;
-        let requested = next_rate(&levels, &self.limits).filter(|_| enough && self.visits.len() < POINTS_MAX);
+        let requested = next_rate(&levels, &self.limits).or_else(|| again(&levels, &self.limits));
+        let requested = requested.filter(|_| enough && self.visits.len() < POINTS_MAX);
         match requested {
             Some(rate_per_s) => {
                 RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms: self.limits.point_ms.min(left) })
@@ -315,19 +328,20 @@ fn level(rate: f64, at: &[&RateVisit], shares_over: &[f64], clumpings: &[f64]) -
     let is_reached = achieved >= rate * (REACHED - chance / requests);
     let points = u32::try_from(at.len()).unwrap_or(u32::MAX);
     let (mut bounds, mut exceeds) = (Vec::new(), if is_reached { 0.0_f64 } else { f64::INFINITY });
-    let mut is_telling = true;
+    let (mut is_telling, mut is_decidable) = (true, true);
     for (bound, (&allowed, &clumping)) in shares_over.iter().zip(clumpings).enumerate() {
         let each: Vec<ExceedanceShare> =
             at.iter().filter_map(|v| v.shares.get(bound)).map(|share| clumped(share, clumping)).collect();
         let all = ExceedanceShare::together(&each);
         is_telling &= tells(all.count, allowed);
+        is_decidable &= decides(all.count, SURE, allowed);
         let stop_ruled_out_ms = Some(all.stop_ruled_out_ms(allowed));
         let of_rate = RateExceedance { points, share: all.share(), share_99: all.interval(SURE), stop_ruled_out_ms };
         exceeds = exceeds.max(if all.count > 0 { all.share() / allowed } else { f64::INFINITY });
         bounds.push((shown(of_rate.share_99, allowed, is_reached), of_rate));
     }
     let verdict = together(bounds.iter().map(|bound| bound.0));
-    Level { rate, bounds, verdict, exceeds, is_telling, requests, visits: points }
+    Level { rate, bounds, verdict, exceeds, is_telling, is_decidable, requests, visits: points }
 }
 
 /// The highest rate that is shown to hold below the lowest that is shown to miss, and that.
@@ -363,6 +377,18 @@ fn next_rate(levels: &[Level], limits: &RateSearchLimits) -> Option<f64> {
         (_, None) => higher(std::f64::consts::SQRT_2),
         (Some(_), Some(misses)) => halved(&between(misses), limits.precision),
     })
+}
+
+/// The rate to visit again though nothing is left to learn of others: the highest that is allowed, where it seems to
+/// hold, since what comes seldom is not seen in a few visits; or where none is shown to hold, the highest that does not
+/// seem to miss. That takes six visits, and where requests are too few to show anything, as many as there is time for.
+fn again(levels: &[Level], limits: &RateSearchLimits) -> Option<f64> {
+    let (holds, misses) = bracket(levels);
+    let seems_within = |l: &&Level| l.exceeds <= 1.0 && misses.is_none_or(|m| l.rate < m);
+    let highest = levels.iter().rev().find(seems_within)?;
+    let is_top = misses.is_none() && highest.rate >= limits.highest_per_s;
+    let is_wanted = is_top || holds.is_none();
+    (is_wanted && (highest.visits < ANSWER_VISITS_MAX || !highest.is_decidable)).then_some(highest.rate)
 }
 
 /// The middle of the widest gap between neighbours; `None` where all are within the precision.

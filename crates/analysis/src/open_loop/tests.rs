@@ -260,7 +260,7 @@ fn a_schedule_of_few_requests_that_was_kept_is_not_held_against_the_target() {
     };
     let kept = limit(&few(9, 1, 0, 8), &requested).unwrap();
     assert_eq!(kept.bound, Bottleneck::RequestedRate);
-    let evidence = "88.9 % of the 9 that were due were answered, 1 were in flight and 0 waiting at the end";
+    let evidence = "in the time measured 9 fell due and 8 were answered; 1 were in flight, 0 waiting at its end";
     assert_eq!(kept.evidence, evidence);
     for (point, why) in [
         (few(9, 0, 1, 8), "one was not even begun"),
@@ -286,8 +286,8 @@ fn a_rate_that_a_search_shows_to_miss_is_not_said_to_be_enough() {
     });
     for (verdict, part) in [
         (BoundVerdict::Missed, "the target was too slow for p99=10ms at 100 requests/s"),
-        (BoundVerdict::InDoubt, "needed no higher rate than 100 requests/s, at which it is in doubt"),
-        (BoundVerdict::Held, "the search for p99=10ms needed no higher rate than 100 requests/s"),
+        (BoundVerdict::InDoubt, "answered in the search for p99=10ms, in doubt there"),
+        (BoundVerdict::Held, "100 requests/s is the most that the target answered in the search for p99=10ms"),
     ] {
         let measuring = open_loop_input(100.0, &[]);
         let bound = BoundFigures { verdict, ..bound_figures(slo.0[0], &measuring).unwrap() };
@@ -510,6 +510,28 @@ fn raising_the_rate_is_advised_only_where_the_user_gave_one_and_it_held() {
         assert!(!limit.claim.contains("fall behind") && !limit.remedy.contains("raise"), "{limit:?}");
         assert!(limit.remedy.contains(part), "{limit:?}");
     }
+}
+
+#[test]
+fn where_a_queue_grows_no_bound_is_held_and_what_is_outstanding_is_said() {
+    let held = series(&[(2, 1_000, 20)]).points[0].open.clone().unwrap().bounds;
+    assert_eq!(held[0].verdict, BoundVerdict::Held);
+    let growing = OpenLoop { bounds: held, backlog: 0, ..open(10_000, 5, 2_000) };
+    assert!(fell_behind(&growing));
+    let growing = with_growth(growing);
+    assert_eq!((growing.bounds[0].verdict, growing.bounds[0].held), (BoundVerdict::InDoubt, false));
+    let of_growing = series(&[(2, 1_000, 20)]);
+    let mut of_growing =
+        Series { points: vec![Point { open: Some(growing), ..of_growing.points[0].clone() }], ..of_growing };
+    let found = findings("get 4KiB", &of_growing, &of_growing.points[0]);
+    assert!(
+        found[0].claim.contains(": 2000 outstanding at the end") && !found[0].claim.contains("backlog"),
+        "{found:?}"
+    );
+    let doubt = missed("get 4KiB", &of_growing, &requested(false));
+    assert!(doubt[0].kind == FindingKind::SloInDoubt && doubt[0].remedy.contains("grows"), "{doubt:?}");
+    judge(&mut of_growing, &requested(true));
+    assert_eq!(of_growing.sustained.as_ref().unwrap().holds_per_s, None, "nor in a search");
 }
 
 proptest! {

@@ -115,7 +115,7 @@ fn worth(share: f64, variance: f64, count: f64) -> f64 {
 
 /// How many requests are worth one, by the points whose share is near that allowed: a point in which few were slow does
 /// not know how they come together.
-pub(super) fn clumping<'a>(points: impl Iterator<Item = &'a ExceedanceShare>, allowed: f64) -> f64 {
+pub(crate) fn clumping<'a>(points: impl Iterator<Item = &'a ExceedanceShare>, allowed: f64) -> f64 {
     let most = (allowed * NEAR_ABOVE).min(0.5 * (1.0 + allowed));
     let near = |p: &&ExceedanceShare| (allowed / NEAR_BELOW..=most).contains(&p.share()) && p.freedom.is_some();
     let (sum, count) = points
@@ -125,7 +125,7 @@ pub(super) fn clumping<'a>(points: impl Iterator<Item = &'a ExceedanceShare>, al
 }
 
 /// The share with requests worth no more than one in `clumping`.
-pub(super) fn clumped(point: &ExceedanceShare, clumping: f64) -> ExceedanceShare {
+pub(crate) fn clumped(point: &ExceedanceShare, clumping: f64) -> ExceedanceShare {
     let effective = point.effective.min(point.count as f64 / clumping).max(1.0);
     ExceedanceShare { effective, ..*point }
 }

@@ -250,3 +250,38 @@ fn a_rate_of_too_few_requests_to_tell_a_quantile_leans_neither_way() {
     assert_eq!(leaning(&[visit(6.0, 60), visit(10.0, 100)]), Some(10.0));
     assert!(tells(100, 0.01) && tells(1_000, 0.001) && !tells(99, 0.01));
 }
+
+/// A search of visits of 4 s each, at a rate that has so many requests a visit, of which `over` are slow at the last.
+fn searched(budget_ms: u64, highest_per_s: f64, count: u64, over: impl Fn(u32) -> u64) -> (RateSearchResult, u32) {
+    let limits = RateSearchLimits { highest_per_s, point_ms: 4_000, budget_ms, ..RateSearchLimits::new(vec![0.01]) };
+    let (mut search, mut at_top) = (RateSearch::new(limits), 0);
+    loop {
+        match search.next() {
+            RateSearchStep::Done(found) => return (found, at_top),
+            RateSearchStep::Measure(RateProbe { rate_per_s, at_most_ms }) => {
+                at_top += u32::from(rate_per_s == highest_per_s);
+                let over = if rate_per_s == highest_per_s { over(at_top) } else { 0 };
+                search.observe(RateVisit { spent_ms: at_most_ms, ..visit(rate_per_s, count, over, true, 1.0) });
+            }
+        }
+    }
+}
+
+#[test]
+fn the_highest_rate_allowed_is_visited_again_while_there_is_time() {
+    let (quiet, visits) = searched(60_000, 200.0, 700, |_| 0);
+    assert_eq!((quiet.outcome, quiet.holds_per_s, visits), (RateSearchOutcome::NeverMissed, Some(200.0), 6));
+    assert!(quiet.spent_ms <= 60_000, "{quiet:?}");
+    // A stop that the fourth visit meets is seen.
+    let (stopped, _) = searched(60_000, 200.0, 700, |visit| if visit == 4 { 200 } else { 0 });
+    assert_eq!(stopped.holds_per_s.filter(|rate| *rate >= 200.0), None, "{stopped:?}");
+}
+
+#[test]
+fn requests_that_are_too_few_are_added_to_while_there_is_time() {
+    let (found, visits) = searched(48_000, 60.0, 80, |_| 0);
+    assert_eq!((found.holds_per_s, visits), (Some(60.0), 9), "720 requests show it: {found:?}");
+    let (found, visits) = searched(20_000, 60.0, 80, |_| 0);
+    assert_eq!((found.holds_per_s, found.rate_per_s, visits), (None, Some(60.0), 5), "{found:?}");
+    assert!(decides(700, SURE, 0.01) && !decides(600, SURE, 0.01));
+}
