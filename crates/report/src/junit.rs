@@ -58,6 +58,11 @@ fn unmeasured(view: &View) -> Option<String> {
     if cut_by(StopReason::ClientsLost) {
         return Some("the run ended because clients were lost".to_owned());
     }
+    if view.run.complete
+        && let Some(series) = view.series.iter().find(|series| has_ended_none(series))
+    {
+        return Some(format!("no request of {} ended in the time measured", phrases::series_name(series)));
+    }
     let why = match view.series.iter().all(|series| series.points.is_empty()) {
         true => "nothing was measured: the run ended before its first point",
         false => "the run ended before all requested points were measured",
@@ -65,8 +70,16 @@ fn unmeasured(view: &View) -> Option<String> {
     (!view.run.complete).then(|| why.to_owned())
 }
 
+/// Whether points of a series were driven, and no request of any ended in its time.
+fn has_ended_none(series: &Series) -> bool {
+    !series.points.is_empty() && !series.points.iter().any(Point::has_ended_requests)
+}
+
 /// What failed of the point of which most did, where that is too much, or of a warm-up.
 fn failed(series: &Series) -> Option<String> {
+    if has_ended_none(series) {
+        return Some("no request ended in the time measured".to_owned());
+    }
     let Some(worst) = series.summary.failures.filter(|failures| failures.too_many) else {
         return series.points.iter().find_map(failed_in_warmup);
     };

@@ -347,10 +347,10 @@ pub(crate) fn reach(series: &Series) -> String {
         String::new()
     } else {
         let at = load(point);
-        let p99 = with_interval(latency.p99_ns, latency.p99_95_ns);
+        let p99 = with_interval(latency, latency.p99_ns, latency.p99_95_ns);
         let p999 = match latency.count {
             n if n < Quantile::P999.requests_min() => format!("none of {} requests", grouped(latency.count)),
-            _ => with_interval(latency.p999_ns, latency.p999_95_ns),
+            _ => with_interval(latency, latency.p999_ns, latency.p999_95_ns),
         };
         format!("; at {at} p99 {p99}, p99.9 {p999}")
     };
@@ -393,9 +393,9 @@ pub(crate) fn minutes_of_visits(levels: usize, visit_ms: u64) -> u64 {
     (levels as u64 * VISITS_ENOUGH * visit_ms.max(VISIT_MS)).div_ceil(60_000)
 }
 
-/// A latency and how far it is known: `12.3 ms (11.8 to 13.1 ms)`.
-pub(crate) fn with_interval(ns: u64, interval: Option<[u64; 2]>) -> String {
-    let reported = duration_ns(ns as f64);
+/// A quantile of latencies and how far it is known: `12.3 ms (11.8 to 13.1 ms)`, `≥12.4 s (no interval)`.
+fn with_interval(of: &Latency, ns: u64, interval: Option<[u64; 2]>) -> String {
+    let reported = latency(of, ns);
     match interval {
         Some([low, high]) => format!("{reported} ({} to {})", duration_ns(low as f64), duration_ns(high as f64)),
         None => format!("{reported} (no interval)"),

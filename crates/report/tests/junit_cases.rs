@@ -54,6 +54,13 @@ fn junit_fails_a_run_that_did_not_measure_all_and_a_series_whose_requests_failed
     let mut empty = view.clone();
     (empty.run.complete, empty.series) = (false, Vec::new());
     assert!(measured(&empty).contains("message=\"nothing was measured: "), "{}", measured(&empty));
+    let mut unended = view.clone();
+    for point in &mut unended.series[0].points {
+        (point.requests, point.errors) = (0, BTreeMap::new());
+    }
+    let xml = measured(&unended);
+    assert!(xml.contains("name=\"every point is measured\"><failure message=\"no request of "), "{xml}");
+    assert!(xml.contains("name=\"requests succeed\"><failure message=\"no request ended in the time"), "{xml}");
     let point = &mut view.series[0].points[0];
     (point.requests, point.errors) = (99, [("http 503".to_owned(), 1)].into());
     view.sum_up();

@@ -140,10 +140,13 @@ fn errors(point: &Point) -> String {
 fn attempts_line(point: &Point, look: TextStyle) -> String {
     let (retries, rests) = (point.retry_count(), point.rested_share + point.paused_share);
     let mut parts = Vec::new();
-    if retries > 0 || point.throttled > 0 {
-        let (retries, throttled) = (phrases::grouped(retries), phrases::grouped(point.throttled));
-        parts.push(format!("{retries} attempts were retried, {throttled} were throttled"));
-    }
+    let counted = [
+        (retries, "attempts were retried"),
+        (point.throttled, if retries > 0 { "were throttled" } else { "attempts were throttled" }),
+    ];
+    let counted = counted.into_iter().filter(|(n, _)| *n > 0);
+    let counted: Vec<String> = counted.map(|(n, what)| format!("{} {what}", phrases::grouped(n))).collect();
+    parts.extend((!counted.is_empty()).then(|| counted.join(", ")));
     if rests > 0.0 {
         parts.push(format!("slots were paused {} of the time after failures", percent(rests)));
     }
