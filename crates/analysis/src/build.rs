@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::load::{Spacing, Workload};
 use linerate_record::run::{
-    InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointEnd, PointLine, PointSpec,
-    Purpose, StopReason,
+    InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, PointLine, PointSpec, Purpose,
+    StopReason,
 };
 
-use crate::records::Records;
+use crate::records::{Records, point_end};
 use crate::view::{
     ClientCeiling, CpuCost, Estimate, HostFigures, Latency, MachineSample, Measure, OpFigures, OpenLoop, Point,
     RunSummary, Series, VIEW_SCHEMA, View, ceiling_of, headline_measure,
@@ -223,14 +223,6 @@ fn given_warm_up_ms(records: &Records, begin: &PointBegin) -> Option<u64> {
 fn begins(records: &Records) -> impl Iterator<Item = &PointBegin> {
     records.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) => Some(begin),
-        _ => None,
-    })
-}
-
-/// The end of a point, where it came to one.
-pub(crate) fn point_end(records: &Records, point: u32) -> Option<&PointEnd> {
-    records.points.iter().find_map(|line| match line {
-        PointLine::End(end) if end.point == point => Some(end),
         _ => None,
     })
 }

@@ -9,8 +9,7 @@
 use linerate_record::histogram;
 use linerate_record::run::{Interval, is_answer};
 
-use crate::build::point_end;
-use crate::records::Records;
+use crate::records::{Records, point_end};
 use crate::standstills::{ReadingGaps, Standstill};
 use crate::view::Point;
 

@@ -12,7 +12,7 @@ use linerate_record::run::{Op, StopReason};
 use linerate_record::units::{count, duration_ns};
 
 use super::{PointFinding, Run, worst};
-use crate::build::point_end;
+use crate::records::point_end;
 use crate::view::{Point, Series};
 
 /// Share of the requests in flight that may be missing, or be too many.
