@@ -141,7 +141,7 @@ mod tests {
         let missing = "the target does not show what it confirmed: 3 of 9";
         let unknown = "it is not known whether the target did what it confirmed: timeout";
         assert_eq!(of_findings(&[not_headed("forbidden"), not_stored("3 of 9".into())]).as_deref(), Some(missing));
-        assert_eq!(of_findings(&[not_checked("timeout")]).as_deref(), Some(unknown));
+        assert_eq!(of_findings(&[not_checked("timeout", false)]).as_deref(), Some(unknown));
         let of_another_kind = Finding { kind: FindingKind::ClientBound, ..not_stored(String::new()) };
         assert_eq!(of_findings(&[not_headed("forbidden"), of_another_kind]), None);
     }

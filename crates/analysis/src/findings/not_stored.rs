@@ -72,14 +72,18 @@ pub fn not_stored(evidence: String) -> Finding {
     }
 }
 
-/// What is told of a set that could not be looked at: what is not known to be right is no success.
+/// What is told of a set that could not be looked at: what is not known to be right is no success. Permissions help
+/// where they were denied.
 #[must_use]
-pub fn not_checked(why: impl fmt::Display) -> Finding {
+pub fn not_checked(why: impl fmt::Display, is_denied: bool) -> Finding {
+    let remedy = if is_denied {
+        "allow these keys s3:ListBucket and s3:GetObject below the run's prefix"
+    } else {
+        "find out in the target's log why it did not answer, and run again"
+    };
     Finding {
         claim: "it is not known whether the target did what it confirmed".into(),
-        remedy: "allow these keys s3:ListBucket and s3:GetObject below the run's prefix, or find out why the target \
-                 does not answer"
-            .into(),
+        remedy: remedy.into(),
         ..not_stored(why.to_string())
     }
 }
@@ -134,9 +138,11 @@ mod tests {
     #[test]
     fn what_was_not_looked_at_is_no_success_either() {
         assert_eq!(not_stored(String::new()).severity, Severity::Critical);
-        let unknown = not_checked("timeout");
-        assert_eq!((unknown.severity, unknown.evidence.as_str()), (Severity::Critical, "timeout"));
-        assert!(unknown.remedy.contains("s3:ListBucket and s3:GetObject"), "{unknown:?}");
+        for (why, is_denied) in [("timeout", false), ("HTTP 403", true)] {
+            let unknown = not_checked(why, is_denied);
+            assert_eq!((unknown.severity, unknown.evidence.as_str()), (Severity::Critical, why));
+            assert_eq!(unknown.remedy.contains("s3:ListBucket and s3:GetObject"), is_denied, "{unknown:?}");
+        }
         assert_eq!(not_headed("forbidden").severity, Severity::Warning);
     }
 }

@@ -54,12 +54,49 @@ impl Bucket<'_> {
     pub fn head(&mut self, id: ObjectId, size_bytes: u64) -> Result<Option<u64>, BucketError> {
         let key = self.key(id, size_bytes);
         let call = BucketCall { key: &key, ..BucketCall::new(format!("HEAD of {key:?}"), "HEAD") };
-        let answer = self.call(&call)?;
+        let answer = self.call_with_deadline(&call)?;
         if answer.status == 404 {
             return Ok(None);
         }
         let length = answer.content_length;
         let requested = answer.ok()?.requested;
         length.map(Some).ok_or_else(|| BucketError::Answer { call: requested, why: "it states no length".into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use crate::hosts::Host;
+    use crate::session::Session;
+    use crate::test_session;
+
+    use super::*;
+
+    #[test]
+    fn a_head_that_is_refused_as_too_many_is_made_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let mut statuses = ["503 Slow Down", "503 Slow Down", "200 OK"].into_iter();
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut line = String::new();
+                while stream.read_line(&mut line).is_ok_and(|read| read > 0) {
+                    let is_whole = line == "\r\n";
+                    line.clear();
+                    if is_whole && let Some(status) = statuses.next() {
+                        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 7\r\n\r\n");
+                        stream.get_mut().write_all(answer.as_bytes()).unwrap();
+                    }
+                }
+            }
+        });
+        let hosts = vec![Host { authority: address.to_string(), address }];
+        let session = Session { hosts, timeout_ns: 20_000_000_000, ..test_session::session() };
+        let mut bucket = Bucket::connect(&session, 0).unwrap();
+        assert_eq!(bucket.head(ObjectId { set: 0, seq: 1 }, 7).unwrap(), Some(7));
     }
 }

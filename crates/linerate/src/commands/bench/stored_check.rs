@@ -33,7 +33,10 @@ pub(super) fn check_set(run: &OpenRun<'_>, written: &WrittenSet) -> Result<Optio
     match found {
         Ok(found) => Ok(found),
         Err(BucketError::Stopped) => Ok(None),
-        Err(error) => Err(not_checked(error)),
+        Err(error) => {
+            let is_denied = matches!(error, BucketError::Refused { status: 401 | 403, .. });
+            Err(not_checked(error, is_denied))
+        }
     }
 }
 
