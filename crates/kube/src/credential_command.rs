@@ -121,8 +121,9 @@ fn provider_credential(bytes: &[u8], config: &HashMap<String, String>) -> Result
     };
     let said: Value = serde_json::from_str(text).map_err(|_| "what it wrote is not JSON".to_owned())?;
     let at = |path: &str| {
-        let keys = path.trim_matches(['{', '}', '"']).trim_start_matches('$').split('.').filter(|key| !key.is_empty());
-        let found = keys.fold(Some(&said), |at, key| at?.get(key)).and_then(Value::as_str);
+        let mut keys =
+            path.trim_matches(['{', '}', '"']).trim_start_matches('$').split('.').filter(|key| !key.is_empty());
+        let found = keys.try_fold(&said, |at, key| at.get(key)).and_then(Value::as_str);
         found.map(str::to_owned).ok_or_else(|| format!("what it wrote has no {path}"))
     };
     let until = config.get("expiry-key").map(|path| instant(&at(path)?)).transpose()?;
