@@ -43,7 +43,10 @@ pub(crate) fn find(context: Option<&str>) -> Result<Access, KubeError> {
 }
 
 /// What was read of pipes, or why it was not: a pipe has its bytes once, and is waited for once.
-static PIPES: Mutex<BTreeMap<PathBuf, Result<Vec<u8>, (io::ErrorKind, String)>>> = Mutex::new(BTreeMap::new());
+static PIPES: Mutex<BTreeMap<PathBuf, PipeContents>> = Mutex::new(BTreeMap::new());
+
+/// What a pipe gave, or why it gave nothing.
+type PipeContents = Result<Vec<u8>, (io::ErrorKind, String)>;
 
 /// Reads a file within limits; what is no regular file, once.
 fn read_once(path: &Path, most: u64) -> io::Result<Vec<u8>> {
