@@ -1,6 +1,6 @@
 //! Nodes that were not reached: those with the same problem in one row, whatever address each has in its sentence.
 
-use std::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 
 use linerate_record::fleet::{FleetRow, UnreachedNode};
 
