@@ -52,10 +52,12 @@ fn roots_of(named: Vec<(&'static str, PathBuf)>) -> Result<SystemRoots, Failure>
 }
 
 /// Refuses files of roots that never end, or never begin, for what reads them itself.
+#[cfg(feature = "kube")]
 pub(crate) fn require_bounded_roots() -> Result<(), Failure> {
     require_bounded(named_roots())
 }
 
+#[cfg(any(test, feature = "kube"))]
 fn require_bounded(named: Vec<(&'static str, PathBuf)>) -> Result<(), Failure> {
     for (variable, path) in named {
         let Ok(metadata) = fs::metadata(&path) else { continue };
