@@ -16,8 +16,8 @@ const NODES_OF_ONE_MISSING: usize = 10;
 pub(super) fn absent_nodes_in_words(site: &Site, observations: &Observations) -> Vec<String> {
     let names: BTreeSet<&str> = named(observations, true).union(&named(observations, false)).copied().collect();
     let labels: BTreeSet<&str> = names.iter().copied().map(label).collect();
-    if labels.len() != names.len() {
-        // Two servers of one host: who is missing does not follow from hosts.
+    // Of two servers of one host, who is missing does not follow from hosts.
+    if labels.len() != names.len() || is_sample(names.len(), site.nodes() as usize) {
         return Vec::new();
     }
     let hosts = site.kubernetes.iter().flat_map(|of| &of.hosts).flat_map(|hosts| &hosts.names);
@@ -69,10 +69,15 @@ fn missing(numbers: &BTreeSet<u64>, nodes: u64) -> Vec<u64> {
     (begin..begin + nodes).filter(|number| !numbers.contains(number)).collect()
 }
 
+/// Whether so many of all nodes have figures that the others were not measured.
+fn is_sample(present: usize, nodes: usize) -> bool {
+    nodes.saturating_sub(present) > (nodes / NODES_OF_ONE_MISSING).max(1)
+}
+
 /// What it may mean that so many of all nodes have figures, and these have none, as far as they are known.
 fn in_words(present: usize, nodes: usize, absent: Vec<String>) -> Option<String> {
     let missing = nodes.checked_sub(present).filter(|missing| *missing > 0)?;
-    if present < LEAST_ALIKE || missing > (nodes / NODES_OF_ONE_MISSING).max(1) {
+    if present < LEAST_ALIKE || is_sample(present, nodes) {
         return None;
     }
     let names = if absent.len() == missing { format!(" ({})", joined(&absent)) } else { String::new() };
