@@ -210,7 +210,7 @@ fn a_load_of_which_no_request_ends_has_no_throughput_wherever_it_is_told() {
         assert!(code == Some(5) && text.contains("no request was answered"), "{bound}: {code:?} {text}");
     }
     let (_, junit) = report(&["--format", "junit", "--fail-if", "put.throughput<50MiB/s"]);
-    assert!(junit.contains("failures=\"2\""), "{junit}");
+    assert!(junit.contains("failures=\"4\""), "{junit}");
     let (_, csv) = report(&["--format", "csv"]);
     let row = csv.lines().find(|line| line.contains("512MiB")).unwrap_or_default();
     assert!(!row.is_empty() && !csv.contains("null"), "{csv}");

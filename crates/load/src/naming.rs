@@ -157,7 +157,10 @@ mod tests {
         for name in ["Old_Bucket", "Upper", "under_score", &"x".repeat(64), &"x".repeat(255)] {
             assert_eq!(check_old_bucket(name, Lookup::Path), Ok(()), "{name}");
             let error = check_bucket(name).expect_err(name).to_string();
-            assert!(error.contains("S3 takes 3 to 63 small") && error.contains("--list-existing"), "{name}: {error}");
+            assert!(
+                error.contains("S3 takes 3 to 63 lower-case") && error.contains("--list-existing"),
+                "{name}: {error}"
+            );
             let error = check_old_bucket(name, Lookup::Host).expect_err(name).to_string();
             assert!(error.contains("--lookup host"), "{name}: {error}");
         }
