@@ -1,5 +1,5 @@
 //! Requests that hang: when they were given up, they had waited for longer than any that ended took. `build/hung.rs`
-//! says how they are told from what is slow or large.
+//! says how they differ from what is slow or large.
 //!
 //! They are errors of a kind of their own, and graded as those are: whoever waits for an answer that does not come is
 //! served no better than by an error.

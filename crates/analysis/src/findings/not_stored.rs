@@ -72,7 +72,7 @@ pub fn not_stored(evidence: String) -> Finding {
     }
 }
 
-/// What is told of a set that could not be looked at: what is not known to be right is no success. Permissions help
+/// What is reported of a set that could not be looked at: what is not known to be right is no success. Permissions help
 /// where they were denied.
 #[must_use]
 pub fn not_checked(why: impl fmt::Display, is_denied: bool) -> Finding {
