@@ -64,7 +64,7 @@ fn a_brief_answer_advises_nothing_that_is_unlikely_and_gives_no_line_to_what_wei
     let text = explanation::text(&made, false, PLAIN);
     assert!(text.contains(" try for 1") && text.contains("\n  2 "), "{text}");
     let whole = made.kinds[0].weight;
-    assert!(text.contains(&format!("; 1 alike, together {:.0} %", 100.0 * whole)), "{text}");
+    assert!(words(&text).contains(&format!("; 1 alike, together {:.0} %", 100.0 * whole)), "{text}");
     let own = format!("\n  1  {:>3.0} %", 100.0 * made.survivors[0].weight);
     assert!(text.contains(&own), "{own}: {text}");
     (made.kinds[0].weight, made.kinds[1].weight, made.none_of_these) = (0.3, 0.004, 0.69);
