@@ -137,9 +137,10 @@ fn state_of_machines(lab: &str, machines: &[&str]) -> Result<BTreeMap<String, St
     Ok(state)
 }
 
-/// What `tc` numbers anew each time is no state.
+/// What `tc` numbers anew each time is no state, nor that an address is new.
 fn without_handles(printed: &str) -> String {
-    let is_state = |word: &&str| !(word.ends_with(':') && word.starts_with(|first: char| first.is_ascii_hexdigit()));
+    let is_handle = |word: &str| word.ends_with(':') && word.starts_with(|first: char| first.is_ascii_hexdigit());
+    let is_state = |word: &&str| *word != "tentative" && !is_handle(word);
     let line = |line: &str| line.split_whitespace().filter(is_state).collect::<Vec<_>>().join(" ");
     printed.lines().map(line).collect::<Vec<_>>().join("\n")
 }
