@@ -46,7 +46,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Finds out which cluster a context means. Nothing is asked over a network, and no command runs. `reader` reads
+    /// Finds out which cluster a context means. Sends nothing over a network and runs no command. `reader` reads
     /// all files.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use linerate_record::run::{
 pub(crate) use self::client_findings::lost_clients;
 use self::common_time::{FullLoad, full_load};
 use super::{Figures, begins, finished, given_warm_up_ms};
-use crate::records::Records;
+use crate::records::{Records, point_end};
 use crate::steady;
 use crate::view::{
     Bottleneck, ClientCeiling, ClientFigures, ClientFull, ClientNic, ClientSpread, MachineSample, Measure, Point,
@@ -116,7 +116,7 @@ fn with_due_rate(records: &Records, line: &PointLine, counted: impl Fn(&PointBeg
         Some(load) if begin.spec.rate_per_s.is_some() => begin.spec.concurrency / load.levels.highest().max(1),
         _ => {
             let of_point = records.intervals.iter().filter(|interval| interval.point == begin.point);
-            let lost = super::point_end(records, begin.point).map_or(&[][..], |end| &end.lost);
+            let lost = point_end(records, begin.point).map_or(&[][..], |end| &end.lost);
             let begun = of_point.map(|interval| interval.client).chain(lost.iter().map(|lost| lost.client));
             begun.collect::<BTreeSet<_>>().len() as u32
         }

@@ -8,10 +8,9 @@ use linerate_record::run::failure_kind::{FAILED_LATER, NEVER_ANSWERED};
 use linerate_record::run::{InFlightRow, Interval, IntervalRow, LoadRequest, MaybeKnown, Op, PointBegin, StopReason};
 
 use super::hung::{self, Hanging};
-use super::point_end;
 use crate::censored::{share_of_ended, together, with_open};
 use crate::estimate::Estimate;
-use crate::records::Records;
+use crate::records::{Records, point_end};
 use crate::view::{HungRequests, Unended};
 
 /// How wide a bracket may be, as a share of its upper end.

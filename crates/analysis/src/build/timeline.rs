@@ -3,8 +3,7 @@
 use linerate_record::histogram::{self, DecodeError};
 use linerate_record::run::{Interval, PointLine};
 
-use super::point_end;
-use crate::records::Records;
+use crate::records::{Records, point_end};
 use crate::view::{LoadSample, MachineSample, Timeline, TimelineSpan};
 
 /// Most samples of the load track; beyond, neighbouring intervals of a point are put together.

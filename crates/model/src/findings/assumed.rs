@@ -1,4 +1,4 @@
-//! Lowest ceilings that rest on values which nobody stated. What is stated of something else is told by its own check.
+//! Lowest ceilings that rest on values which nobody stated. What is stated of something else has a check of its own.
 
 use linerate_record::finding::Severity;
 use linerate_record::plan::{PlanFinding, PlanFindingKind};
