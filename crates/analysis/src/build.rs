@@ -409,7 +409,7 @@ fn point(
         driven_by: None,
         clients: Vec::new(),
         client_spread: None,
-        errors: end.in_flight.with_failed_later(sum.errors),
+        errors: end.in_flight.with_errors_later(sum.errors),
     }))
 }
 
@@ -477,7 +477,7 @@ fn ops(rows: &[&IntervalRow], seconds: f64, end: &ended::Ended) -> Result<Vec<Op
             op,
             requests: sum.requests,
             bytes: sum.bytes,
-            errors: sum.errors.values().sum::<u64>() + end.in_flight.failed_later(|row| row.op == op),
+            errors: sum.errors.values().sum::<u64>() + end.in_flight.errors_later(|row| row.op == op),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb: open_times.ttfb(&sum.ttfb),
@@ -503,7 +503,7 @@ fn hosts(
         figures.push(HostFigures {
             host: host.clone(),
             requests: sum.requests,
-            errors: sum.errors.values().sum::<u64>() + end.in_flight.failed_later(is_its),
+            errors: sum.errors.values().sum::<u64>() + end.in_flight.errors_later(is_its),
             requests_per_s: sum.requests as f64 / seconds,
             bytes_per_s: ended::rate(&sum, seconds),
             ttfb_p50_ns: ttfb.p50_ns,

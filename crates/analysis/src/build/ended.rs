@@ -86,18 +86,22 @@ impl InFlightAtEnd {
         InFlightAtEnd { rows, hanging: None, overdue: overdue(measured) }
     }
 
-    /// Requests that were in flight at the end and failed behind it or hung, of rows for which this holds.
-    pub(super) fn failed_later(&self, is_its: impl Fn(&InFlightRow) -> bool) -> u64 {
-        let failed =
-            |(at, row): (usize, &InFlightRow)| row.failed + self.hanging.as_ref().map_or(0, |all| all.of_row(at));
-        self.rows.iter().map(|(_, row)| row).enumerate().filter(|(_, row)| is_its(row)).map(failed).sum()
+    /// Requests that were in flight at the end and failed behind it, of rows for which this holds.
+    fn failed_later(&self, is_its: impl Fn(&InFlightRow) -> bool) -> u64 {
+        self.rows.iter().map(|(_, row)| row).filter(|row| is_its(row)).map(|row| row.failed).sum()
+    }
+
+    /// The same with those that hung: each is an error.
+    pub(super) fn errors_later(&self, is_its: impl Fn(&InFlightRow) -> bool + Copy) -> u64 {
+        let own = self.rows.iter().map(|(_, row)| row).enumerate().filter(|(_, row)| is_its(row));
+        let hung: u64 = self.hanging.as_ref().map_or(0, |all| own.map(|(at, _)| all.of_row(at)).sum());
+        self.failed_later(is_its) + hung
     }
 
     /// Errors of the measured time, with those of requests that failed behind it or hung.
-    pub(super) fn with_failed_later(&self, mut errors: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-        let hung = self.hung().map_or(0, |hung| hung.requests);
-        let failed = self.failed_later(|row| !row.op.is_detail()) - hung;
-        let kinds = [(FAILED_LATER, failed), (NEVER_ANSWERED, hung)];
+    pub(super) fn with_errors_later(&self, mut errors: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+        let failed = self.failed_later(|row| !row.op.is_detail());
+        let kinds = [(FAILED_LATER, failed), (NEVER_ANSWERED, self.hung().map_or(0, |hung| hung.requests))];
         errors.extend(kinds.into_iter().filter(|(_, n)| *n > 0).map(|(kind, n)| (kind.to_owned(), n)));
         errors
     }
