@@ -14,49 +14,56 @@ const WEIGHT_LEAST: f64 = 0.01;
 /// Between a site as described and each value of a deviation that is looked at, so many others are held against totals.
 const VALUES_BETWEEN: u32 = 16;
 
-/// Deviations of which any share may be there: so many of the clients, a link that carries a part of what it should. A
-/// value that is not among those that are looked at is not ruled out by those that are.
-const GRADUAL: [&str; 16] = [
-    "bond-members-in-use",
-    "link-speed",
-    "slow-node-link",
-    "slow-node-cpu",
-    "slow-rack",
-    "slow-rack-uplinks",
-    "rack-uplinks",
-    "cpu",
-    "engine-cryptography",
-    "slow-drive",
-    "drives",
-    "drives-read",
-    "drives-write",
-    "clients-active",
-    "clients-ports",
-    "clients-speed",
+/// Whether any share of a deviation may be there: so many of the clients, a link that carries a part of what it should.
+/// A value that is not among those that are looked at is not ruled out by those that are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Gradual,
+    Whole,
+}
+
+use Extent::{Gradual, Whole};
+
+/// Each deviation by its id. What the site does not state, such as counts and sizes, has no row: it is in no family of
+/// its own.
+const DEVIATIONS: [(&str, CauseFamily, Extent); 27] = [
+    ("bond-members-in-use", CauseFamily::Links, Gradual),
+    ("link-speed", CauseFamily::Links, Gradual),
+    ("bond-mode", CauseFamily::Links, Whole),
+    ("mtu", CauseFamily::Links, Whole),
+    ("encapsulation", CauseFamily::Links, Whole),
+    ("timestamps", CauseFamily::Links, Whole),
+    ("plane-shared", CauseFamily::Links, Whole),
+    ("plane-separate", CauseFamily::Links, Whole),
+    ("slow-node-link", CauseFamily::NodeLink, Gradual),
+    ("slow-node-cpu", CauseFamily::NodeProcessors, Gradual),
+    ("slow-rack", CauseFamily::Fabric, Gradual),
+    ("slow-rack-uplinks", CauseFamily::Fabric, Gradual),
+    ("rack-uplinks", CauseFamily::Fabric, Gradual),
+    ("cpu", CauseFamily::Processors, Gradual),
+    ("engine-cryptography", CauseFamily::Processors, Gradual),
+    ("slow-drive", CauseFamily::Drives, Gradual),
+    ("drives", CauseFamily::Drives, Gradual),
+    ("drives-read", CauseFamily::Drives, Gradual),
+    ("drives-write", CauseFamily::Drives, Gradual),
+    ("clients-active", CauseFamily::Clients, Gradual),
+    ("clients-ports", CauseFamily::Clients, Gradual),
+    ("clients-speed", CauseFamily::Clients, Gradual),
+    ("clients-on", CauseFamily::Clients, Whole),
+    ("entry", CauseFamily::Entry, Whole),
+    ("one-node-asked", CauseFamily::Entry, Whole),
+    ("layout", CauseFamily::Layout, Whole),
+    ("local-shards", CauseFamily::Layout, Whole),
 ];
 
-/// The family of a deviation, by its id. What the site does not state, such as counts and sizes, is in none of its own.
+fn row(id: &str) -> Option<&'static (&'static str, CauseFamily, Extent)> {
+    DEVIATIONS.iter().find(|row| row.0 == id)
+}
+
+/// The family of a deviation, by its id.
 #[must_use]
 pub fn cause_family(id: &str) -> CauseFamily {
-    match id {
-        "bond-members-in-use"
-        | "bond-mode"
-        | "link-speed"
-        | "mtu"
-        | "encapsulation"
-        | "timestamps"
-        | "plane-shared"
-        | "plane-separate" => CauseFamily::Links,
-        "slow-node-link" => CauseFamily::NodeLink,
-        "slow-node-cpu" => CauseFamily::NodeProcessors,
-        "slow-rack" | "slow-rack-uplinks" | "rack-uplinks" => CauseFamily::Fabric,
-        "cpu" | "engine-cryptography" => CauseFamily::Processors,
-        "slow-drive" | "drives" | "drives-read" | "drives-write" => CauseFamily::Drives,
-        "clients-active" | "clients-ports" | "clients-speed" | "clients-on" => CauseFamily::Clients,
-        "entry" | "one-node-asked" => CauseFamily::Entry,
-        "layout" | "local-shards" => CauseFamily::Layout,
-        _ => CauseFamily::Other,
-    }
+    row(id).map_or(CauseFamily::Other, |row| row.1)
 }
 
 /// That of a hypothesis; two causes of different families are of none.
@@ -99,7 +106,7 @@ pub(super) fn misses<'a>(
     };
     let of_described = of_share(CauseFamily::AsDescribed, described, 1.0);
     let of_singles = singles.flat_map(|(id, score)| {
-        let first = if GRADUAL.contains(&id) { 1 } else { VALUES_BETWEEN };
+        let first = if row(id).is_some_and(|row| row.2 == Gradual) { 1 } else { VALUES_BETWEEN };
         let shares = (first..=VALUES_BETWEEN).map(|step| f64::from(step) / f64::from(VALUES_BETWEEN));
         shares.map(move |share| of_share(cause_family(id), score, share))
     });
