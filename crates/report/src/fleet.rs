@@ -1,13 +1,11 @@
 //! A fleet as text and JSON: what was found of each node, and in what nodes differ that should be alike.
 
+mod fleet_audit;
 mod unreached_nodes;
 
 use std::collections::BTreeMap;
 
-use linerate_record::finding::Severity;
-use linerate_record::fleet::{
-    DriftedFact, FleetAudit, FleetCheck, FleetDifference, FleetRow, NodeRole, ReachedNode, UnreachedNode,
-};
+use linerate_record::fleet::{DriftedFact, FleetCheck, FleetRow, NodeRole, ReachedNode, UnreachedNode};
 use linerate_record::machine::Machine;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
 use serde::Serialize;
@@ -16,6 +14,7 @@ use crate::colour::Colour;
 use crate::phrases::{self, audit as wording, plural};
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
 
+pub use fleet_audit::audit;
 pub use unreached_nodes::unreached_in_words;
 
 /// Nodes that are named in a list; of more, the others are counted.
@@ -32,9 +31,6 @@ type Kind = (String, String);
 
 /// Most columns of a name in a table.
 const NAME: usize = 16;
-
-/// Differences and findings that are told unless all are asked for.
-const SHOWN_MAX: usize = 10;
 
 /// From here on, a clock is told apart: S3 refuses requests of clocks that are minutes off, and logs of machines that
 /// are a second apart are read wrongly.
@@ -60,7 +56,7 @@ pub fn check(check: &FleetCheck, all: bool, look: TextStyle) -> String {
     };
     let mut text = hanging(" fleet", 11, &fleet, look);
     text.push_str(&versions(&reached, &check.linerate, look));
-    let faults = unreached_nodes::lines(&check.nodes, all, look);
+    let faults = unreached_nodes::rows(&check.nodes, all, look).concat();
     if !faults.is_empty() {
         text.push_str(&format!("\n{faults}"));
     }
@@ -232,40 +228,6 @@ fn nics(machine: &Machine) -> String {
     if text.is_empty() { phrases::ABSENT.to_owned() } else { text }
 }
 
-/// What differs among nodes that should be alike, what audits found, and which settings differ from the profile.
-#[must_use]
-pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
-    let count = audit.audited.len();
-    let mut profiles: Vec<String> = Vec::new();
-    for node in &audit.audited {
-        let profile = format!("{}: {}", node.role.name(), node.profile);
-        if !profiles.contains(&profile) {
-            profiles.push(profile);
-        }
-    }
-    let read = match audit.unreached.len() {
-        0 => format!("{}, each read", nodes(count)),
-        missing => format!("{}: {count} read, {missing} not reached", nodes(count + missing)),
-    };
-    let mut text = hanging(" fleet", 11, &read, look);
-    text.push_str(&hanging(" profile", 11, &profiles.join(", "), look));
-    text.push('\n');
-    text.push_str(&unreached_nodes::lines(&audit.unreached, all, look));
-    text.push_str(&unlike(&audit.unlike, audit.compared, look));
-    text.push_str(&findings(audit, all, look));
-    text.push_str(&differences(audit, all, look));
-    let partly = audit.audited.iter().filter(|node| node.unreadable > 0).map(|node| node.name.as_str());
-    let partly: Vec<&str> = partly.collect();
-    if !partly.is_empty() {
-        let claim = format!(
-            "{}: some values could not be read, mostly without root; linerate audit there names them",
-            named(&partly)
-        );
-        text.push_str(&hanging_in(Colour::Yellow, " unread", 11, &claim, look));
-    }
-    text
-}
-
 /// Nodes that linerate was removed from, and those that could not be reached for it.
 #[must_use]
 pub fn cleaned(nodes: &[(FleetRow, Option<UnreachedNode>)]) -> String {
@@ -273,22 +235,6 @@ pub fn cleaned(nodes: &[(FleetRow, Option<UnreachedNode>)]) -> String {
     let text = unreached_nodes::message(&faults);
     let clean = nodes.iter().filter(|(_, fault)| fault.is_none()).count();
     text + &format!(" {clean} of {} nodes reached by SSH are clean\n", nodes.len())
-}
-
-fn unlike(rows: &[DriftedFact], compared: u32, look: TextStyle) -> String {
-    if compared == 0 {
-        return hanging(" alike", 11, "no comparison: no role has two nodes of the same kind that were read", look)
-            + "\n";
-    }
-    if rows.is_empty() {
-        return hanging(" alike", 11, &format!("nodes of the same role agree in all {compared} facts"), look) + "\n";
-    }
-    let mut text = paint(Colour::Yellow, " Differences between nodes of the same role", look) + "\n";
-    for row in rows {
-        text.push_str(&hanging(&format!(" {}", row.role.name()), 11, &difference(row), look));
-    }
-    text.push('\n');
-    text
 }
 
 /// In what nodes of a role differ, as a sentence of its own.
@@ -310,70 +256,6 @@ fn difference(row: &DriftedFact) -> String {
     format!("{}{of_kind}: {}", row.what, values.collect::<Vec<_>>().join("; "))
 }
 
-fn findings(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
-    let shown = if all { audit.findings.len() } else { SHOWN_MAX.min(audit.findings.len()) };
-    let mut text = String::new();
-    for one in &audit.findings[..shown] {
-        let ink = match one.finding.severity {
-            Severity::Critical => Colour::Red,
-            Severity::Warning => Colour::Yellow,
-            Severity::Note => Colour::Dim,
-        };
-        let lead = format!(" {}", phrases::severity(one.finding.severity));
-        let claim = format!("{}: {}", who(&one.nodes, audit), one.finding.claim);
-        text.push_str(&hanging_in(ink, &lead, 11, &claim, look));
-        text.push_str(&hanging("           try", 16, &one.finding.remedy, look));
-    }
-    text.push_str(&more(audit.findings.len() - shown, look));
-    if text.is_empty() { text } else { text + "\n" }
-}
-
-fn differences(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
-    if audit.differences.is_empty() {
-        return String::new();
-    }
-    let title = " Differences from the profile, by weight";
-    let mut text = paint(Colour::Dim, title, look) + "\n";
-    let shown = if all { audit.differences.len() } else { SHOWN_MAX.min(audit.differences.len()) };
-    for one in &audit.differences[..shown] {
-        let difference = &one.difference;
-        let change = format!("{} → {}", wording::value(&difference.present), wording::value(&difference.wanted));
-        let claim = format!("{}: {change}: {}", place(one), who(&one.nodes, audit));
-        text.push_str(&hanging(&format!(" {:.2}", difference.weight), 7, &claim, look));
-        if all {
-            text.push_str(&hanging("       why", 14, &difference.why, look));
-        }
-    }
-    text + &more(audit.differences.len() - shown, look)
-}
-
-fn place(one: &FleetDifference) -> String {
-    let difference = &one.difference;
-    let mut text = difference.knob.clone();
-    if let Some(first) = difference.devices.first() {
-        let others = difference.devices.len() - 1;
-        let others = if others == 0 { String::new() } else { format!(" and {others} more") };
-        text.push_str(&format!(" of {first}{others}"));
-    }
-    if let Some(engine) = &one.engine {
-        text.push_str(&format!(" in {engine}"));
-    }
-    text
-}
-
-fn more(more: usize, look: TextStyle) -> String {
-    let claim = format!("… and {more} more: --all shows them");
-    if more == 0 { String::new() } else { hanging_in(Colour::Dim, "   ", 3, &claim, look) }
-}
-
-/// Names of nodes, or that it is all of them.
-fn who(names: &[String], audit: &FleetAudit) -> String {
-    if names.len() == audit.audited.len() && names.len() > 1 {
-        return format!("each of {}", nodes(names.len()));
-    }
-    named(&names.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
 /// A few names; of many, the first and how many more.
 fn named(names: &[&str]) -> String {
     match names.len().checked_sub(NAMED) {
@@ -388,7 +270,7 @@ fn nodes(count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::fleet::{Allowed, AuditedNode, DriftedValue, FLEET_SCHEMA};
+    use linerate_record::fleet::{Allowed, AuditedNode, DriftedValue, FLEET_SCHEMA, FleetAudit};
     use linerate_record::machine::MachineNic;
 
     use super::*;
@@ -494,14 +376,11 @@ mod tests {
             row(vec![value("9000", &many), value("1500", &["node07", "node19", "node33"])]),
             row(vec![value("9000", &["a"]), value("1500", &["b"])]),
         ];
-        let text = unlike(&rows, 10, LOOK);
-        assert!(text.contains(" storage   MTU of eth0: 53 nodes 9000; node07 node19 node33 1500\n"), "{text}");
-        assert!(text.contains(" storage   MTU of eth0: a 9000; b 1500\n"), "{text}");
+        assert_eq!(difference(&rows[0]), "MTU of eth0: 53 nodes 9000; node07 node19 node33 1500");
+        assert_eq!(difference(&rows[1]), "MTU of eth0: a 9000; b 1500");
         let of_kind = DriftedFact { site_node: Some("dense".to_owned()), ..rows[1].clone() };
-        assert!(unlike(&[of_kind], 10, LOOK).contains(" storage   MTU of eth0 of dense: a 9000; b 1500\n"));
+        assert_eq!(difference(&of_kind), "MTU of eth0 of dense: a 9000; b 1500");
         assert_eq!(differing(&rows[1]), "storage nodes differ in MTU of eth0: a 9000; b 1500");
-        assert!(unlike(&[], 10, LOOK).contains("agree in all 10 facts"));
-        assert!(unlike(&[], 0, LOOK).contains("no comparison"));
     }
 
     #[test]
@@ -523,7 +402,7 @@ mod tests {
         let read: FleetAudit = serde_json::from_str(&json(&audited)).unwrap();
         assert_eq!(read, audited);
         let text = audit(&audited, false, LOOK);
-        for part in ["2 nodes: 1 read, 1 not reached", "client: s3-client-node", " unread    a: some values"] {
+        for part in ["▸ 2 nodes: 1 read, 1 not reached", "client: s3-client-node", " unread    a: some values"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

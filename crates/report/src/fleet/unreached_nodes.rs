@@ -73,7 +73,7 @@ pub fn unreached_in_words<'r>(faults: impl IntoIterator<Item = (&'r FleetRow, &'
 }
 
 /// Nodes that were not reached as rows of a report; with `each`, a row for each that differs in anything.
-pub(super) fn lines(rows: &[FleetRow], each: bool, look: TextStyle) -> String {
+pub(super) fn rows(rows: &[FleetRow], each: bool, look: TextStyle) -> Vec<String> {
     let problems = shared(rows.iter().filter_map(|row| Some((row, row.unreached.as_ref()?))), each);
     let reported = problems.iter().map(|problem| {
         let claim = format!("{}: not reached: {}", problem.names(), problem.why);
@@ -175,7 +175,7 @@ mod tests {
     const LOOK: TextStyle = TextStyle { color: false, width: 100, whole: false };
 
     /// Nodes of a fleet, each with what was said of it.
-    fn rows(count: usize, reach: impl Fn(usize) -> String, why: impl Fn(usize) -> String) -> Vec<FleetRow> {
+    fn many(count: usize, reach: impl Fn(usize) -> String, why: impl Fn(usize) -> String) -> Vec<FleetRow> {
         let row = |n: usize| FleetRow {
             name: format!("node{n:02}"),
             role: NodeRole::Storage,
@@ -221,15 +221,15 @@ mod tests {
             (|n| format!("ssh://s{n}"), |n| format!("nothing listens at 10.0.0.{n}:5301"), "at HOST:5301"),
         ];
         for (reach, why, expected) in cases {
-            let all = rows(56, reach, why);
-            let text = lines(&all, false, LOOK);
+            let all = many(56, reach, why);
+            let text = rows(&all, false, LOOK).concat();
             assert!(text.lines().count() <= 3, "{text}");
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words.starts_with("critical node01…node56 (56): not reached: "), "{text}");
             assert!(words.contains(&format!("{expected} try check that sshd runs")), "{text}");
             // Each with its address where that is requested, and where it is the only one.
-            assert_eq!(lines(&all, true, LOOK).matches(" critical").count(), 56);
-            assert!(!lines(&all[..1], false, LOOK).contains(ANY_HOST));
+            assert_eq!(rows(&all, true, LOOK).len(), 56);
+            assert!(!rows(&all[..1], false, LOOK).concat().contains(ANY_HOST));
             let faults: Vec<_> = all.iter().filter_map(|row| Some((row, row.unreached.as_ref()?))).collect();
             assert_eq!(unreached_in_words(faults.iter().copied()).len(), 1);
             assert_eq!(message(&faults).lines().count(), 2);
@@ -242,9 +242,9 @@ mod tests {
             let port = if n == 17 { 22 } else { 2 };
             format!("nothing listens there: ssh: connect to host 10.0.0.{n} port {port}: Connection refused")
         };
-        let mut all = rows(56, |n| format!("ssh://10.0.0.{n}:2"), refused);
+        let mut all = many(56, |n| format!("ssh://10.0.0.{n}:2"), refused);
         all[40].unreached = Some(UnreachedNode { why: "its disk is full".to_owned(), remedy: "free space".to_owned() });
-        let text = lines(&all, false, LOOK);
+        let text = rows(&all, false, LOOK).concat();
         assert_eq!(text.matches(" critical").count(), 3, "{text}");
         for part in ["node01…node16 node18…node40 node42…node56 (54): ", "node17: not", "10.0.0.17 port 22", "node41: "]
         {
