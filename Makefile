@@ -15,7 +15,7 @@ ZIG = $(CURDIR)/target/zig/bin
 
 .PHONY: demo test test-timed test-system test-gate gate-fetched test-all fetched test-machines test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost rollouts sites worlds corpus test-series fuzz lint clippy tidy dist test-dist
 
-# The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
+# The main job, on the embedded S3 target: about a minute and a half after the build, which leaves Kubernetes out.
 demo:
 	$(CARGO) build --profile demo -p linerate --no-default-features
 	target/demo/linerate bench --target embedded --time 18s

@@ -366,7 +366,7 @@ pub(crate) fn reach(series: &Series) -> String {
         ),
         (false, lasts_ms) => format!(
             "intervals of all visits cover disturbances that recur within {recurs}, a quarter of the time measured, \
-             and states that last up to {} on average, but not rarer or longer ones",
+             and states of similar length that last up to {} on average, but not rarer or longer ones",
             ms(lasts_ms)
         ),
     };
