@@ -179,8 +179,8 @@ fn the_load_goes_on_while_a_request_is_waited_for() {
     let ended = driven(serve(Arc::new(first_is_slow)), &PointPlan { threads: 2, concurrency: 3, ..brief(Op::Get) });
     assert!(ended.took >= Duration::from_millis(1_500), "{:?}", ended.took);
     let alongside: u64 = ended.outcome.alongside.iter().map(|row| row.answered).sum();
-    // 1.3 s of two slots at about 10 ms; half of that on a busy machine.
-    assert!(alongside >= 40, "{alongside} answered beside, {} counted", ended.requests);
+    // Of each of the two other slots, several.
+    assert!(alongside >= 4, "{alongside} answered meanwhile, {} counted", ended.requests);
     let (row, requests) = (ended.row(), ended.requests);
     let awaited = decoded(&row.awaited.as_ref().expect("one is waited for").total);
     assert!((row.open, row.failed) == (0, 0) && awaited.max() >= 1_490_000_000 && requests > 0, "{row:?}");

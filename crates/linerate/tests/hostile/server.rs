@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
@@ -39,6 +39,8 @@ pub(crate) enum Said {
     Answer(Vec<u8>),
     /// What S3 would say, after a time.
     Late(Duration),
+    /// What S3 would say, as soon as this holds, or after a minute.
+    When(fn() -> bool),
     /// Nothing, for longer than any test waits.
     Nothing,
 }
@@ -94,6 +96,13 @@ fn connection(stream: TcpStream, manner: &Mutex<Manner>, objects: &Mutex<BTreeMa
             Said::Answer(bytes) => bytes,
             Said::Late(time) => {
                 std::thread::sleep(time);
+                answer(&requested, &mut objects.lock().expect("nobody panicked"))
+            }
+            Said::When(holds) => {
+                let end = Instant::now() + Duration::from_secs(60);
+                while !holds() && Instant::now() < end {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
                 answer(&requested, &mut objects.lock().expect("nobody panicked"))
             }
             Said::Nothing => {
