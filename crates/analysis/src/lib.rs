@@ -27,7 +27,6 @@ pub mod outlier;
 pub mod peers;
 mod quantile;
 pub mod records;
-pub mod rng;
 pub mod series_search;
 pub mod served;
 pub mod slo;

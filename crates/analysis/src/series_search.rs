@@ -1,6 +1,7 @@
 //! The course of a series: which concurrency or rate is measured next, and when there is no more to measure.
 
 use linerate_record::load::{Level, Levels};
+use linerate_record::rng::SeededRng;
 use linerate_record::run::{LoadRequest, StopReason};
 
 mod rounds;
@@ -8,7 +9,6 @@ mod rounds;
 use self::rounds::Rounds;
 use crate::knee::{self, KneeProbe, KneeSearch, KneeStep, KneeVisit};
 use crate::open_loop;
-use crate::rng::SeededRng;
 use crate::slo::{RateProbe, RateSearch, RateSearchStep};
 use crate::view::{Measure, Point, Series};
 use crate::visit_times;

@@ -1,6 +1,6 @@
 //! Whether figures come in two groups, and which lie far from the others: what a mean would hide.
 
-use linerate_analysis::rng::SeededRng;
+use linerate_record::rng::SeededRng;
 
 /// Least share of the figures that make a group, and their least number.
 pub(crate) const GROUP_SHARE: f64 = 0.2;

@@ -4,7 +4,7 @@ use linerate_analysis::student;
 use linerate_record::experiment::{Arm, Design, EXPERIMENT_SCHEMA, Role};
 
 use crate::alpha_spending;
-use linerate_analysis::rng::{SeededRng, shuffle};
+use linerate_record::rng::{SeededRng, shuffle};
 
 /// Probability with which an effect told as detectable is shown.
 pub const POWER: f64 = 0.8;

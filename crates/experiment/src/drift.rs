@@ -7,7 +7,7 @@ use linerate_analysis::student;
 use linerate_record::experiment::{Arm, Block, MeasuredCell, Remark, RemarkKind};
 
 use crate::sentences::signed;
-use linerate_analysis::rng::{SeededRng, shuffle};
+use linerate_record::rng::{SeededRng, shuffle};
 
 /// How often drift or carry-over may be told where there is none.
 const CHANCE: f64 = 0.01;

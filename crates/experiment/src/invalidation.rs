@@ -7,7 +7,7 @@ use linerate_record::experiment::{Block, Decision, MeasuredCell};
 
 use crate::drift::{deviation, mean};
 use crate::sentences::percent;
-use linerate_analysis::rng::SeededRng;
+use linerate_record::rng::SeededRng;
 
 /// How improbable it must be that as many more blocks are excluded by one arm, or cells unsettled of one, to be told.
 const UNEVEN: f64 = 0.05;

@@ -193,8 +193,8 @@ mod tests {
     use crate::design::{DesignRequest, design, tests::requested};
     use crate::protocol::{next, observe, report};
     use crate::state::begin;
-    use linerate_analysis::rng::SeededRng;
     use linerate_record::experiment::{ExperimentStep, ExperimentStopReason};
+    use linerate_record::rng::SeededRng;
 
     const SECOND: u64 = 1_000_000_000;
 

@@ -14,8 +14,7 @@
 //! alone judges them, as `linerate compare` does with the same figures.
 
 use linerate_analysis::student;
-
-use linerate_analysis::rng::{SeededRng, shuffle};
+use linerate_record::rng::{SeededRng, shuffle};
 
 /// Variances are no smaller than this share of the square of the range of figures: what agrees to the last digit says
 /// how figures were rounded.

@@ -13,7 +13,7 @@
 //! Where the baseline ran more than once in a block, its cells are one figure, their mean, and which of the cells was
 //! the arm's is what was drawn: a rearrangement then chooses one of them.
 
-use linerate_analysis::rng::SeededRng;
+use linerate_record::rng::SeededRng;
 
 /// Sums of rearranged differences up to each look.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //! first in every block, or all but one run of either, and an effect of the arm is one of time too. Nor does a draw let
 //! them take turns: an effect is then one of what ran before, and of whatever comes as often.
 
-use linerate_analysis::rng::{SeededRng, shuffle};
+use linerate_record::rng::{SeededRng, shuffle};
 
 /// How improbable an order must be for it not to be taken for a draw. Four runs after four others with one exchanged
 /// come of a draw in 4 of 70, and are to be seen.

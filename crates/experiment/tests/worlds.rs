@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use linerate_analysis::rng::SeededRng;
 use linerate_experiment::design::{self, DesignRequest, design};
 use linerate_experiment::effect::effect_interval;
 use linerate_experiment::protocol::{next, observe, report};
 use linerate_experiment::state::{ExperimentState, begin};
 use linerate_record::experiment::{CellOutcome, Decision, ExperimentStep, ExperimentStopReason};
+use linerate_record::rng::SeededRng;
 
 /// Worlds of each claim on false calls and coverage.
 const WORLDS: u64 = 10_000;

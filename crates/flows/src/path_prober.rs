@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use linerate_record::net::{
     NET_DATAGRAM_BYTES, NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpReply, NetProbed,
 };
+use linerate_record::rng::noise;
 use linerate_record::tcp_info::ROUND_TRIP;
 use linerate_wire::sys::{next_queued_error, tcp_info};
 use rustix::event::epoll::EventFlags;
@@ -19,7 +20,6 @@ use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::path_mtu::{IpLengths, PAYLOAD_MOST_BYTES, taken_bytes, unfragmented};
 use crate::path_mtu_search::PathSizes;
 use crate::rendezvous::{DatagramDestination, SendingFlow};
-use crate::stream_sender::body;
 
 /// Between two probes of a flow: a queue that is shorter than two of them drains meanwhile.
 const GAP_NS: u64 = 3_000_000;
@@ -93,7 +93,7 @@ fn probes(
     stop: &AtomicBool,
     cpu: &mut CountedCpu,
 ) {
-    let mut datagram = body(PAYLOAD_MOST_BYTES);
+    let mut datagram = noise(PAYLOAD_MOST_BYTES);
     if !instants.wait_to_begin(clock, stop) {
         return;
     }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use linerate_record::rng::noise;
 use linerate_wire::sys::tcp_info;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -12,7 +13,6 @@ use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::SendingFlow;
 use crate::request_server::ExchangeBytes;
 use crate::stream_receiver::TAKEN_BYTES;
-use crate::stream_sender::body;
 
 /// Where a flow is.
 struct ClientExchange {
@@ -60,7 +60,7 @@ fn asks(
     stop: &AtomicBool,
     cpu: &mut CountedCpu,
 ) {
-    let (body, mut thrown_away) = (body(bytes.request), vec![0_u8; bytes.answer.min(TAKEN_BYTES)]);
+    let (body, mut thrown_away) = (noise(bytes.request), vec![0_u8; bytes.answer.min(TAKEN_BYTES)]);
     if !instants.wait_to_begin(clock, stop) {
         return;
     }

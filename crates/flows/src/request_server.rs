@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use linerate_record::rng::noise;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -10,7 +11,6 @@ use crate::counts::{CountedCpu, PointClock};
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::ReceivingFlow;
 use crate::stream_receiver::{FlowCount, ReceivedByThread, TAKEN_BYTES};
-use crate::stream_sender::body;
 
 /// Lengths of a request and of its answer.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ fn answers(
     stop: &AtomicBool,
     cpu: &mut CountedCpu,
 ) {
-    let (body, mut thrown_away) = (body(bytes.answer), vec![0_u8; bytes.request.min(TAKEN_BYTES)]);
+    let (body, mut thrown_away) = (noise(bytes.answer), vec![0_u8; bytes.request.min(TAKEN_BYTES)]);
     let mut all = vec![ServerExchange::default(); flows.len()];
     while !stop.load(Ordering::Relaxed) {
         for ((flow, count), of) in flows.iter().zip(counts.iter_mut()).zip(&mut all) {

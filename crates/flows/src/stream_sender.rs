@@ -5,6 +5,7 @@ mod zerocopy;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use linerate_record::rng::noise;
 use linerate_wire::sys::tcp_info;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -103,7 +104,7 @@ fn turns(
     cpu: &mut CountedCpu,
 ) -> Vec<Progress> {
     let PointClock { instants, clock } = point_clock;
-    let body = body(send_bytes);
+    let body = noise(send_bytes);
     let flow_progress = |flow: &SendingFlow| {
         let zerocopy_sends = zerocopy.then(|| ZeroCopySends::begun(&flow.stream));
         Progress { allowed: SendBudget::new(flow.most_bytes_per_s), is_blocked: false, failed: None, zerocopy_sends }
@@ -170,20 +171,6 @@ fn one_turn(
     is_idle.then_some(wake_ns)
 }
 
-/// Bytes that nothing on the way can make fewer of.
-pub(crate) fn body(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut word = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    let mut body: Vec<u8> = std::iter::repeat_with(&mut word).take(bytes.div_ceil(8)).flatten().collect();
-    body.truncate(bytes);
-    body
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,12 +224,5 @@ mod tests {
             .map(|wake| sent_until(&mut behind, 262_144, (40_000_000 * wake + 39_999_999, 40_000_000 * (wake + 1))))
             .sum();
         assert!((0.97..1.02).contains(&(sent as f64 / (2.0 * rate))), "{sent}");
-    }
-
-    #[test]
-    fn a_body_is_as_long_as_it_is_to_be_and_of_all_bytes() {
-        let body = body(100_003);
-        let kinds: std::collections::BTreeSet<u8> = body.iter().copied().collect();
-        assert_eq!((body.len(), kinds.len()), (100_003, 256));
     }
 }

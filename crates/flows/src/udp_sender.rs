@@ -5,6 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_record::net::{NetBursts, NetGso};
+use linerate_record::rng::noise;
 use linerate_wire::sys::{set_datagram_cut, wake_on_time};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -15,7 +16,6 @@ use crate::datagram::DatagramHead;
 use crate::edge_poll::{EdgePoll, LOOK_NS};
 use crate::rendezvous::{DatagramDestination, SendingFlow};
 use crate::segmentation_offload::{burst, is_of_bursts, number, requested};
-use crate::stream_sender::body;
 
 /// A flow that is later than this with its next datagram makes no more up for: what was not sent meanwhile would come
 /// at once, and overflow queues by which nothing is wrong.
@@ -146,7 +146,7 @@ fn paces(
 ) {
     let PointClock { instants, clock } = point_clock;
     let most = all.iter().map(|of| of.burst).max().unwrap_or(1);
-    let mut datagrams = body(most * datagram_bytes);
+    let mut datagrams = noise(most * datagram_bytes);
     if !instants.wait_to_begin(clock, stop) {
         return;
     }

@@ -6,7 +6,7 @@
 //! the body (two when it is signed).
 
 use linerate_record::load::Unique;
-use linerate_wire::rng::mix;
+use linerate_record::rng::nth_bits;
 use sha2::{Digest, Sha256};
 
 use crate::object_id::ObjectId;
@@ -66,7 +66,7 @@ impl Bodies {
     pub fn new(seed: u64, unique: Unique, announced_bytes: &[u64], others_max: Option<u64>) -> Self {
         let mut pool = vec![0; POOL_BYTES as usize];
         for (i, word) in pool.chunks_exact_mut(8).enumerate() {
-            word.copy_from_slice(&mix(seed, i as u64 ^ 0xB0D1_0000_0000_0000).to_le_bytes());
+            word.copy_from_slice(&nth_bits(seed, i as u64 ^ 0xB0D1_0000_0000_0000).to_le_bytes());
         }
         let pool_chunks = pool.chunks(CHUNK_BYTES as usize).map(|c| (Sha256::digest(c).into(), crc32c::crc32c(c)));
         let pool_chunks = pool_chunks.collect();
@@ -106,7 +106,7 @@ impl Bodies {
 
     fn tail(&self, id: ObjectId) -> [u8; TAIL_BYTES as usize] {
         let mut tail = [0; TAIL_BYTES as usize];
-        tail[..8].copy_from_slice(&mix(self.seed ^ 0x7A11, id.number()).to_le_bytes());
+        tail[..8].copy_from_slice(&nth_bits(self.seed ^ 0x7A11, id.number()).to_le_bytes());
         tail[8..].copy_from_slice(&id.number().to_le_bytes());
         tail
     }
@@ -223,7 +223,7 @@ impl Bodies {
             let block = position / BLOCK_BYTES;
             let in_block = BLOCK_BYTES - position % BLOCK_BYTES;
             let piece = self.pool_from(position, in_block.min((out.len() - at) as u64));
-            let word = mix(self.seed ^ id.number().rotate_left(17), block).to_le_bytes();
+            let word = nth_bits(self.seed ^ id.number().rotate_left(17), block).to_le_bytes();
             let phase = (position % 8) as usize;
             for (i, (to, from)) in out[at..].iter_mut().zip(piece).enumerate() {
                 *to = from ^ word[(phase + i) % 8];

@@ -1,7 +1,7 @@
 //! The size of an object: a function of the object, so that no table of them is kept.
 
 use linerate_record::load::sizes::{SizeDistribution, Sizes, log_normal_at};
-use linerate_wire::rng::mix;
+use linerate_record::rng::nth_bits;
 
 use crate::object_id::ObjectId;
 
@@ -23,14 +23,14 @@ pub fn size_of(sizes: &Sizes, seed: u64, id: ObjectId) -> u64 {
 
 /// A draw of its own per object; the constant keeps it apart from the draws that make bodies.
 fn draw(seed: u64, id: ObjectId) -> u64 {
-    mix(seed ^ 0x5135_5A1E_D15B_0C4E, id.number())
+    nth_bits(seed ^ 0x5135_5A1E_D15B_0C4E, id.number())
 }
 
 /// A draw as a standard normal deviate (Box and Muller).
 fn normal(draw: u64) -> f64 {
     // 53 bits are what a float holds; half of one keeps the logarithm finite.
     let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-    let (radius, turn) = (unit(draw), unit(mix(draw, 1)));
+    let (radius, turn) = (unit(draw), unit(nth_bits(draw, 1)));
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use linerate_record::load::Workload;
+use linerate_record::rng::nth_bits;
 use linerate_record::run::Op;
-use linerate_wire::rng::mix;
 
 use crate::object_id::ObjectId;
 use crate::object_size::size_of;
@@ -50,7 +50,7 @@ impl<'a> RequestChoices<'a> {
             plan,
             session,
             draws: 0,
-            stream: mix(session.seed ^ u64::from(plan.write_set), u64::from(worker)),
+            stream: nth_bits(session.seed ^ u64::from(plan.write_set), u64::from(worker)),
             next_write: plan.write_first + u64::from(worker),
             next_delete,
             workers: u64::from(workers),
@@ -104,7 +104,7 @@ impl<'a> RequestChoices<'a> {
 
     fn draw(&mut self) -> u64 {
         self.draws += 1;
-        mix(self.stream, self.draws)
+        nth_bits(self.stream, self.draws)
     }
 
     fn draw_op(&mut self, weights: [u32; Op::COUNT]) -> Op {

@@ -15,7 +15,6 @@ pub mod findings;
 pub mod layout;
 pub mod plan;
 pub mod rebuild;
-pub mod rng;
 pub mod scaling;
 pub mod sizing;
 pub mod spread;

@@ -11,8 +11,8 @@ pub mod mesh;
 pub mod placement;
 
 use linerate_record::plan::{Resource, Spread};
+use linerate_record::rng::SeededRng;
 
-use crate::rng::SeededRng;
 use placement::{MemberSelection, Placement, Placing};
 
 /// The share of all members from which on a bundle counts as filled.
@@ -93,7 +93,7 @@ fn placed(bundle: &Bundle, most: u32, seed: u64, rounds: u32) -> Placed {
     if bundle.members == 0 || bundle.placement.choosing == MemberSelection::Turns {
         return all;
     }
-    let mut rng = SeededRng::new(seed);
+    let mut rng = SeededRng::from_state(seed);
     let mut placing = Placing::new(bundle.placement.choosing, bundle.members);
     let mut on = vec![0; bundle.members as usize];
     for _ in 0..rounds {

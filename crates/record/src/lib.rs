@@ -2,7 +2,8 @@
 //!
 //! Admission test: does this type end up in a run folder, in a report's JSON, or on a command line, or do rooms agree
 //! on it that do not know each other (the catalogue and the machine, on a [`knob::Knob`])? If not, it lives with the
-//! code that uses it. There is no behaviour here but parsing, units, comparing, display, and the counts of intervals.
+//! code that uses it. There is no behaviour here but parsing, units, comparing, display, the counts of intervals, and
+//! draws from a seed.
 
 pub mod audit;
 pub mod canary;
@@ -27,6 +28,7 @@ pub mod plausibility;
 pub mod ranges;
 pub mod reading;
 pub mod readings;
+pub mod rng;
 pub mod rollout;
 pub mod run;
 pub mod sanitize;

@@ -129,7 +129,8 @@ fn swapped(mut rack_of: Vec<u32>, racks: usize, set_drives: u32, sets: u32, pari
     rack_of
 }
 
-/// One of several, by chance that is the same each time (xorshift).
+/// One of several, at random from a seed. By Marsaglia's xorshift and not by [`linerate_record::rng`]: of a site whose
+/// racks need swaps, the draws decide which rack each node is in, and what was rendered and deployed has to stay.
 fn picked<T: Copy>(all: &[T], chance: &mut u64) -> Option<T> {
     *chance ^= *chance << 13;
     *chance ^= *chance >> 7;
@@ -278,6 +279,14 @@ mod tests {
             let found = placed.map(|placed| placed.share.most).map_err(|error| (error.share.most, error.is_certain));
             assert_eq!(found, most, "{nodes} nodes in {racks} racks, sets of {set_drives}");
         }
+    }
+
+    /// Draws of every version: others would give nodes of rendered sites other racks.
+    #[test]
+    fn draws_are_those_of_every_version() {
+        let (all, mut chance) = ((0..1000).collect::<Vec<u32>>(), CHANCE);
+        let picks: Vec<_> = (0..6).filter_map(|_| picked(&all, &mut chance)).collect();
+        assert_eq!(picks, [989, 574, 30, 260, 268, 465]);
     }
 
     proptest! {

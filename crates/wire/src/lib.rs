@@ -15,7 +15,6 @@ pub mod name_lookup;
 pub mod open_loop;
 pub mod rate_limit;
 pub mod response;
-pub mod rng;
 pub mod sys;
 pub mod threads;
 pub mod tls;

@@ -6,10 +6,10 @@
 
 use linerate_record::histogram::HIGH_NS;
 use linerate_record::load::Spacing;
+use linerate_record::rng::{nth_bits, unit};
 use linerate_record::run::OpenInterval;
 
 use crate::latency::{Sparse, ThreadHistogram, narrow, record, sparse};
-use crate::rng::mix;
 
 /// Parts the schedule's random numbers from those of choices.
 const STREAM: u64 = 0x6f70_656e_206c_6f6f;
@@ -58,7 +58,7 @@ impl Schedule {
             spacing: arrivals.spacing,
             gap_ns: between_ns * f64::from(clients.max(1)) * f64::from(workers.max(1)),
             phase_ns: between_ns * place as f64,
-            stream: mix(mix(seed ^ STREAM, u64::from(arrivals.point)), place),
+            stream: nth_bits(nth_bits(seed ^ STREAM, u64::from(arrivals.point)), place),
         }
     }
 
@@ -82,7 +82,7 @@ impl Schedule {
 
     /// An exponentially distributed gap that follows from its number.
     fn random_gap_ns(&self, number: u64) -> f64 {
-        let share = (mix(self.stream, number) >> 11) as f64 / (1u64 << 53) as f64;
+        let share = unit(nth_bits(self.stream, number));
         -(1.0 - share).ln() * self.gap_ns
     }
 

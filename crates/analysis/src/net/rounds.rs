@@ -6,8 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::net::NetWay;
-
-use crate::rng::{SeededRng, shuffle};
+use linerate_record::rng::{SeededRng, shuffle};
 
 /// Streams of a seed: which rounds are drawn, and their order. A seed of a folder repeats its order for ever.
 const SAMPLE: u64 = 0x61c8_8646_80b5_83ec;

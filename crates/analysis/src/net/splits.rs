@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::rng::{SeededRng, shuffle};
+use linerate_record::rng::{SeededRng, shuffle};
 
 /// The stream of a seed by which halves are drawn.
 const HALVES: u64 = 0x61c8_8646_80b5_83ee;

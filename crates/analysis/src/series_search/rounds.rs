@@ -2,8 +2,8 @@
 //! that is drawn. What disturbs a target for minutes then meets all levels, and none of them for all of its time.
 
 use linerate_record::load::Level;
+use linerate_record::rng::{SeededRng, shuffle};
 
-use crate::rng::{SeededRng, shuffle};
 use crate::view::Point;
 use crate::visit_times::{VISITS_ENOUGH, to_spare};
 

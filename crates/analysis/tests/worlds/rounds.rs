@@ -1,10 +1,10 @@
 //! The throughput of a level of a series in rounds: the interval of all of its visits together.
 
 use linerate_analysis::estimate::{Estimate, STATE_REACH, VISITS_REACH, mean_of_visits};
-use linerate_analysis::rng::SeededRng as Draws;
 use linerate_analysis::series_search::{LevelTime, SeriesSearch};
 use linerate_analysis::warm_up::usual_ms;
 use linerate_record::load::Levels;
+use linerate_record::rng::SeededRng as Draws;
 use linerate_record::run::LoadRequest;
 use linerate_worlds::{SeededRng, WORLDS, World, WorldTarget};
 

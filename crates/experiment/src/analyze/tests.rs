@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::table::read;
-use linerate_analysis::rng::SeededRng;
+use linerate_record::rng::SeededRng;
 
 /// A seed of an order in which neither arm came first or followed the other by chance.
 const DRAWN: u64 = 5;

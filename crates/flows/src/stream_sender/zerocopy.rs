@@ -8,11 +8,11 @@ use std::net::TcpStream;
 use std::sync::OnceLock;
 
 use linerate_record::net::NetZeroCopy;
+use linerate_record::rng::noise;
 use linerate_wire::sys::{enable_zerocopy, next_done_sends, send_zerocopy};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use super::body;
 use crate::segmentation_offload::number;
 
 /// Most bytes of one send: all that lasts.
@@ -39,7 +39,7 @@ impl ZeroCopySends {
     pub(super) fn begun(stream: &TcpStream) -> ZeroCopySends {
         let refused = enable_zerocopy(stream).err().map(|error| number(&error));
         let counted = NetZeroCopy { refused, ..NetZeroCopy::default() };
-        ZeroCopySends { body: LASTING.get_or_init(|| body(LASTING_BYTES)), counted, undone: 0 }
+        ZeroCopySends { body: LASTING.get_or_init(|| noise(LASTING_BYTES)), counted, undone: 0 }
     }
 
     /// Sends so many bytes at the most, and waits for nothing; how many were taken.
@@ -127,7 +127,7 @@ mod tests {
         let bytes: u64 = sent.iter().sum();
         let mut came = vec![0; usize::try_from(bytes).unwrap()];
         far.read_exact(&mut came).unwrap();
-        assert!(came[..sent[0] as usize] == body(LASTING_BYTES)[..sent[0] as usize], "other bytes than the body's");
+        assert!(came[..sent[0] as usize] == noise(LASTING_BYTES)[..sent[0] as usize], "other bytes than the body's");
         for _ in 0..400 {
             zerocopy_sends.read(&near);
             if zerocopy_sends.undone == 0 {

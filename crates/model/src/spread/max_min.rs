@@ -237,7 +237,7 @@ mod tests {
         fn the_order_of_flows_does_not_matter((links, flows) in networks(), seed: u64) {
             let rates = max_min(&links, &flows);
             let mut order: Vec<usize> = (0..flows.len()).collect();
-            order.sort_by_key(|&place| crate::rng::mixed(seed ^ place as u64));
+            order.sort_by_key(|&place| linerate_record::rng::mixed(seed ^ place as u64));
             let shuffled: Vec<Flow> = order.iter().map(|&place| flows[place].clone()).collect();
             for (rate, &place) in max_min(&links, &shuffled).iter().zip(&order) {
                 prop_assert!(close(*rate, rates[place]), "{rate} and {}", rates[place]);

@@ -1,6 +1,7 @@
 //! Flows between many nodes, with a bundle at both ends of each.
 
-use crate::rng::{SeededRng, mixed};
+use linerate_record::rng::{SeededRng, mixed};
+
 use crate::spread::max_min::{Flow, max_min};
 use crate::spread::{Shares, quantiles};
 
@@ -24,7 +25,11 @@ impl MeshSide {
     /// The member that a flow of a node with a far node takes.
     fn member(&self, node: u32, far: u32, salt: u64, rng: &mut SeededRng) -> u32 {
         let pair = mixed(salt ^ (u64::from(node) << 32 | u64::from(far)));
-        let member = if self.pairs_share { SeededRng::new(pair).below(self.members) } else { rng.below(self.members) };
+        let member = if self.pairs_share {
+            SeededRng::from_state(pair).below_u32(self.members)
+        } else {
+            rng.below_u32(self.members)
+        };
         node * self.members + member
     }
 }
@@ -44,7 +49,7 @@ pub struct Mesh {
 /// carry, over `rounds` placements.
 #[must_use]
 pub fn mesh_shares(mesh: &Mesh, seed: u64, rounds: u32) -> Shares {
-    let mut rng = SeededRng::new(seed);
+    let mut rng = SeededRng::from_state(seed);
     let (from, to) = (&mesh.from, &mesh.to);
     let all = from.bytes_per_s().min(to.bytes_per_s());
     if all <= 0.0 {
@@ -57,7 +62,7 @@ pub fn mesh_shares(mesh: &Mesh, seed: u64, rounds: u32) -> Shares {
         let salt = rng.bits();
         let flows: Vec<Flow> = (0..mesh.flows)
             .map(|flow| {
-                let (sender, receiver) = (flow % from.nodes, rng.below(to.nodes));
+                let (sender, receiver) = (flow % from.nodes, rng.below_u32(to.nodes));
                 let sends = from.member(sender, receiver, salt, &mut rng);
                 let receives = sending + to.member(receiver, sender, !salt, &mut rng);
                 Flow { links: vec![sends, receives], cap: mesh.flow_bytes_per_s }

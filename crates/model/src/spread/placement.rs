@@ -1,10 +1,10 @@
 //! Where flows go: which of a bundle's members each takes.
 
+use linerate_record::rng::SeededRng;
 use linerate_record::site::{Bond, BondMode, Encapsulation, IpVersion, Kernel, Plane, SwitchHash, TransmitHash};
 
 use crate::bond::hash::{Addresses, Header, Packet, Rules, member, rules};
 use crate::bond::{Direction, MemberChoice, choice};
-use crate::rng::SeededRng;
 
 /// Where a storage server listens; the other port is the connection's own.
 const SERVICE_PORT: u16 = 9000;
@@ -284,11 +284,11 @@ impl Placing {
             MemberSelection::One => 0,
             MemberSelection::Turns | MemberSelection::Dealt(None) => flow % members,
             MemberSelection::Dealt(Some(peers)) => flow % peers.max(1) % members,
-            MemberSelection::PerFlow => rng.below(members),
+            MemberSelection::PerFlow => rng.below_u32(members),
             MemberSelection::PerPeer(peers) => {
                 let peer = flow % peers.max(1);
                 if peer as usize == self.taken.len() {
-                    self.taken.push(rng.below(members));
+                    self.taken.push(rng.below_u32(members));
                 }
                 self.taken[peer as usize]
             }
@@ -312,8 +312,8 @@ impl Placing {
 fn node(hashing: &Hashing, rng: &mut SeededRng) -> Node {
     let count = hashing.peers.count.max(1);
     // Up to 253 of them fit one /24 without its first and last address.
-    let first = (rng.below(250) << 8) + 1 + rng.below(254_u32.saturating_sub(count).max(1));
-    let own = first + rng.below(count + 1);
+    let first = (rng.below_u32(250) << 8) + 1 + rng.below_u32(254_u32.saturating_sub(count).max(1));
+    let own = first + rng.below_u32(count + 1);
     let own_mac = mac(hashing.peers.macs, own, rng);
     Node { rules: rules(hashing.kernel), first, own, own_mac, router: mac(MacAssignment::Vendor, 0, rng) }
 }

@@ -1,6 +1,6 @@
 //! Numbers of several distributions that follow from a seed.
 
-use linerate_model::rng::{SeededRng, mixed};
+use linerate_record::rng::{SeededRng, mixed};
 
 /// A stream of random numbers.
 pub(crate) struct Chance(SeededRng);
@@ -8,16 +8,11 @@ pub(crate) struct Chance(SeededRng);
 impl Chance {
     /// The stream of a seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Chance(SeededRng::new(mixed(seed)))
-    }
-
-    /// Between 0 and 1.
-    fn uniform(&mut self) -> f64 {
-        (self.0.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        Chance(SeededRng::from_state(mixed(seed)))
     }
 
     pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.uniform()
+        low + (high - low) * self.0.unit()
     }
 
     /// Between two positive numbers, all factors being equally likely.
@@ -27,11 +22,11 @@ impl Chance {
 
     /// Standard normal (Box and Muller).
     pub(crate) fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().max(1e-300).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+        (-2.0 * self.0.unit().max(1e-300).ln()).sqrt() * (std::f64::consts::TAU * self.0.unit()).cos()
     }
 
     /// One of some things, all being equally likely.
     pub(crate) fn pick<T: Copy>(&mut self, things: &[T]) -> T {
-        things[self.0.below(things.len() as u32) as usize]
+        things[self.0.below(things.len())]
     }
 }

@@ -5,6 +5,8 @@ use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rng::mixed;
+
 /// The sockets of one machine's engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SocketRead {
@@ -253,9 +255,7 @@ pub fn pair_hash(met: (IpAddr, u16), made: (IpAddr, u16)) -> u64 {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
+    mixed(hash)
 }
 
 /// Numbers of 64 bits as base64 of their bytes, the low one of each first: as decimal numbers they would take twice the

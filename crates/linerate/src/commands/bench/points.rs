@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use linerate_analysis::rng::SeededRng;
 use linerate_analysis::series_search::SeriesSearch;
 use linerate_analysis::view::{Measure, Point, Series, View};
 use linerate_load::point::{PointDriver, PointOutcome, drive};
 use linerate_load::session::{EndCondition, PointPlan, Source};
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
+use linerate_record::rng::SeededRng;
 use linerate_record::run::{Op, OutsideRow, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason, failure_kind};
 use linerate_record::units::{bytes_iec, duration_ns, grouped};
 
