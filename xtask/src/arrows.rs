@@ -25,7 +25,7 @@ const ROOMS: [(&str, &str); 19] = [
     ("flows", "record, wire"),
     ("fleet", "record, site"),
     ("kube", "record, fleet"),
-    ("lab", "record"),
+    ("lab", "record, wire"),
     ("worlds", "nothing internal"),
     ("prometheus", "record, wire"),
     ("linerate", "everything"),

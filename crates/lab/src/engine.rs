@@ -1,11 +1,12 @@
 //! S3 engines that a lab runs: how each is started over a lab's nodes, and how it says that it serves.
 
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use linerate_wire::deadline::{CancelToken, Deadline, WaitEnd};
+use linerate_wire::http_call::{self, CallError, HttpAnswer, HttpPeer, HttpRequest};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,9 @@ use crate::spec::{LabSpec, NodeSpec, Plane};
 
 /// What an engine that answers at all answers in.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// Pages of health are a few words, and refusals a few hundred bytes.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// An engine, and the program of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,20 +119,21 @@ impl EngineSpec {
 type Page = (u16, &'static str, fn(u16) -> bool);
 
 /// What a node answers instead.
-fn why_not_serving(node: Machine, (port, path, is_serving): Page) -> Option<String> {
-    match status_line(node.address(Plane::Public), port, path) {
-        Ok(line) if status(&line).is_some_and(is_serving) => None,
-        Ok(line) => Some(format!("{node} answers {line:?} to GET {path}")),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+fn why_not_serving(node: Machine, page: Page) -> Option<String> {
+    let (port, path, _) = page;
+    why_refused(node, page, get(node.address(Plane::Public), port, path))
+}
+
+/// What such an answer says, if it is not that the node serves.
+fn why_refused(node: Machine, (_, path, is_serving): Page, answered: Result<HttpAnswer, CallError>) -> Option<String> {
+    match answered {
+        Ok(answer) if is_serving(answer.status) => None,
+        Ok(answer) => Some(format!("{node} answers {:?} to GET {path}", answer.first_line())),
+        Err(error) if matches!(error.wait_end(), Some(WaitEnd::Late(_))) => {
             Some(format!("{node} has not answered for {} s", ANSWER_MAX.as_secs()))
         }
         Err(error) => Some(format!("{node}: {error}")),
     }
-}
-
-/// The status code of a first line: 503 of `HTTP/1.1 503 Service Unavailable`.
-fn status(line: &str) -> Option<u16> {
-    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Nodes of the same kind and number of drives, one after another, are a pool.
@@ -161,28 +166,52 @@ fn in_namespace<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send +
     done.map_err(|error| failed(error.to_string()))
 }
 
-/// The first line that a server answers.
-fn status_line(address: Ipv4Addr, port: u16, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((address, port)), ANSWER_MAX)?;
-    stream.set_read_timeout(Some(ANSWER_MAX))?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}:{port}\r\n\r\n").as_bytes())?;
-    let mut bytes = [0_u8; 64];
-    let n = stream.read(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes[..n]);
-    Ok(text.lines().next().unwrap_or_default().to_owned())
+/// What a server answers to GET.
+fn get(address: Ipv4Addr, port: u16, path: &str) -> Result<HttpAnswer, CallError> {
+    let head = format!("GET {path} HTTP/1.0\r\nHost: {address}:{port}\r\n\r\n");
+    let request = HttpRequest { head: head.as_bytes(), body: b"", is_head: false, answer_bytes_max: ANSWER_BYTES_MAX };
+    let peer = HttpPeer { address: SocketAddr::from((address, port)), source: None, tls: None };
+    http_call::call(peer, &request, ANSWER_MAX, &Deadline::new(ANSWER_MAX, &CancelToken::Nothing))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
     use super::*;
     use crate::spec::PlaneSpec;
     use crate::spec::tests::uniform;
 
     #[test]
-    fn status_codes_are_read_of_first_lines_alone() {
-        assert_eq!(status("HTTP/1.1 503 Service Unavailable"), Some(503));
-        assert_eq!(status("HTTP/1.0 403"), Some(403));
-        assert_eq!(status("SSH-2.0-OpenSSH"), None);
+    fn a_node_serves_by_its_status_code_and_else_its_answer_is_quoted() {
+        for (answer, why) in [
+            ("HTTP/1.0 403 Forbidden\r\n\r\n<Error/>", None),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", None),
+            (
+                "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n",
+                Some("node1 answers \"HTTP/1.1 503 Service Unavailable\" to GET /"),
+            ),
+            ("SSH-2.0-OpenSSH\r\n", Some("node1: the reply is not HTTP/1.x")),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let serving = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let expected = format!("GET / HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+                let mut request = vec![0; expected.len()];
+                stream.read_exact(&mut request).unwrap();
+                stream.write_all(answer.as_bytes()).unwrap();
+                assert_eq!(request, expected.as_bytes());
+            });
+            let page: Page = (port, "/", |status| status < 500);
+            let found = why_refused(Machine::Node(1), page, get(Ipv4Addr::LOCALHOST, port, "/"));
+            assert_eq!(found.as_deref(), why, "{answer:?}");
+            serving.join().unwrap();
+        }
+        let late = CallError::Broken(WaitEnd::Late(ANSWER_MAX).into());
+        let found = why_refused(Machine::Node(1), (PORT, "/", |_| true), Err(late));
+        assert_eq!(found.as_deref(), Some("node1 has not answered for 2 s"));
     }
 
     #[test]

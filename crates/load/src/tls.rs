@@ -1,10 +1,8 @@
 //! Under which names the hosts of a session prove who they are, and what to do about a failure of TLS.
 
-use std::io;
-
 use linerate_record::load::Lookup;
-use linerate_wire::deadline::DeadlineSocket;
-use linerate_wire::tls::{TlsClient, TlsStream, Trust};
+use linerate_wire::http_call::TlsPeer;
+use linerate_wire::tls::{TlsClient, Trust};
 use rustls::Error;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
@@ -52,9 +50,9 @@ impl Tls {
         self.client.side(&self.names[host])
     }
 
-    /// Shakes hands over a blocking connection to a host.
-    pub(crate) fn shake_hands(&self, host: usize, socket: DeadlineSocket) -> io::Result<TlsStream> {
-        self.client.shake_hands(&self.names[host], socket)
+    /// What a host has to prove to a blocking call.
+    pub(crate) fn peer(&self, host: usize) -> TlsPeer<'_> {
+        TlsPeer { client: &self.client, name: &self.names[host] }
     }
 }
 

@@ -1,18 +1,17 @@
 //! One question and its whole answer, over a connection of its own.
 
 use std::fmt;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use linerate_record::sanitize;
-use linerate_wire::deadline::{CancelToken, Deadline, DeadlineSocket, WaitEnd};
+use linerate_wire::deadline::{CancelToken, Deadline, WaitEnd};
+use linerate_wire::http_call::{self, CallError, HttpAnswer, HttpPeer, HttpRequest, TlsPeer};
 use linerate_wire::name_lookup;
-use linerate_wire::response::{self, BodyFraming, Chunks, HEAD_BYTES_MAX, Head};
-use linerate_wire::tls::{Stream, TlsClient, Trust, words};
-use linerate_wire::transport::dial_blocking;
+use linerate_wire::tls::{TlsClient, Trust, words};
 use rustls::pki_types::ServerName;
 
 use crate::address::PrometheusAddress;
@@ -209,54 +208,42 @@ impl PrometheusServer {
         limit: Duration,
     ) -> Result<HttpResponse, PrometheusError> {
         let deadline = Deadline::new(limit, &self.requested.cancel);
-        let mut stream = self.open(&deadline, query)?;
-        let sent = stream.write_all(request).and_then(|()| stream.flush());
-        sent.and_then(|()| read_answer(&mut stream, bytes_max)).map_err(|error| self.broken(&error, bytes_max, query))
-    }
-
-    fn open(&self, deadline: &Deadline, query: &str) -> Result<Stream, PrometheusError> {
-        let mut last = None;
-        for address in &self.sockets {
-            let mut connecting = deadline.clone();
-            connecting.at_most(CONNECT_LIMIT);
-            match dial_blocking(*address, None, &mut connecting) {
-                Ok(socket) => {
-                    let unset = |error| self.broken(&error, ANSWER_BYTES_MAX, query);
-                    let socket = DeadlineSocket::new(socket, deadline.clone()).map_err(unset)?;
-                    let Some((tls, name)) = &self.tls else { return Ok(Stream::Plain(socket)) };
-                    let shaken = tls.shake_hands(name, socket);
-                    return shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| self.not_shaken(&error));
+        let request = HttpRequest { head: request, body: b"", is_head: false, answer_bytes_max: bytes_max };
+        let tls = self.tls.as_ref().map(|(client, name)| TlsPeer { client, name });
+        let mut unconnected = io::ErrorKind::AddrNotAvailable.into();
+        for &address in &self.sockets {
+            let peer = HttpPeer { address, source: None, tls };
+            match http_call::call(peer, &request, CONNECT_LIMIT, &deadline) {
+                Err(CallError::Connect(error)) => unconnected = error,
+                answered => {
+                    return answered.map(HttpResponse::from).map_err(|error| self.failed(&error, query));
                 }
-                Err(error) => last = Some(error),
             }
         }
-        let error = last.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into());
-        match WaitEnd::from_error(&error) {
-            Some(WaitEnd::Stopped) => Err(PrometheusError::Stopped),
-            _ => Err(PrometheusError::Unreachable { url: self.url(), why: error.to_string() }),
-        }
+        Err(self.failed(&CallError::Connect(unconnected), query))
     }
 
-    fn not_shaken(&self, error: &io::Error) -> PrometheusError {
-        if WaitEnd::from_error(error) == Some(WaitEnd::Stopped) {
-            return PrometheusError::Stopped;
-        }
-        let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        PrometheusError::Tls { url: self.url(), why: of_tls.map_or_else(|| error.to_string(), words) }
-    }
-
-    fn broken(&self, error: &io::Error, bytes_max: usize, query: &str) -> PrometheusError {
-        let (url, query) = (self.url(), query.to_owned());
-        match WaitEnd::from_error(error) {
-            Some(WaitEnd::Stopped) => PrometheusError::Stopped,
-            Some(_) => PrometheusError::Late { url, limit_s: self.requested.timeout.as_secs(), query },
-            None if error.kind() == io::ErrorKind::FileTooLarge => {
+    fn failed(&self, error: &CallError, query: &str) -> PrometheusError {
+        let (url, query, why) = (self.url(), query.to_owned(), error.to_string());
+        match error {
+            _ if error.wait_end() == Some(WaitEnd::Stopped) => PrometheusError::Stopped,
+            CallError::Connect(_) => PrometheusError::Unreachable { url, why },
+            CallError::Handshake(error) => {
+                let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+                PrometheusError::Tls { url, why: of_tls.map_or(why, words) }
+            }
+            CallError::Broken(_) if error.wait_end().is_some() => {
+                PrometheusError::Late { url, limit_s: self.requested.timeout.as_secs(), query }
+            }
+            CallError::Broken(error) if error.kind() != io::ErrorKind::InvalidData => {
+                PrometheusError::Unreachable { url, why }
+            }
+            CallError::TooLong(bytes_max) => {
                 PrometheusError::TooLarge { query, most: format!("{} MiB", bytes_max >> 20) }
             }
-            None if error.kind() == io::ErrorKind::InvalidData => {
-                PrometheusError::NotHttp { url, why: error.to_string() }
+            CallError::Broken(_) | CallError::Malformed(_) | CallError::TooManyInterim => {
+                PrometheusError::NotHttp { url, why }
             }
-            None => PrometheusError::Unreachable { url, why: error.to_string() },
         }
     }
 
@@ -290,6 +277,18 @@ impl PrometheusServer {
             head += &format!("{name}: {value}\r\n");
         }
         head
+    }
+}
+
+impl From<HttpAnswer> for HttpResponse {
+    fn from(answer: HttpAnswer) -> Self {
+        HttpResponse {
+            status: answer.status,
+            kind: answer.header("content-type").unwrap_or("no content type").to_owned(),
+            location: answer.header("location").map(str::to_owned),
+            retry_after_s: answer.header("retry-after").and_then(|text| text.trim().parse().ok()),
+            body: answer.body,
+        }
     }
 }
 
@@ -348,71 +347,6 @@ pub(crate) fn beginning(body: &[u8]) -> String {
     let short: String = line.chars().take(QUOTED_MAX).collect();
     let more = if short.len() < line.len() || body.len() > 4 * QUOTED_MAX { "…" } else { "" };
     format!("{}{more}", sanitize::in_line(&short))
-}
-
-fn malformed(why: impl ToString) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why.to_string())
-}
-
-fn read_head(stream: &mut Stream, bytes: &mut Vec<u8>, buffer: &mut [u8]) -> io::Result<Head> {
-    let mut interim_bytes = 0;
-    loop {
-        match response::head(bytes, false).map_err(malformed)? {
-            Some(head) if head.status >= 200 => return Ok(head),
-            Some(interim) => {
-                interim_bytes += interim.head_bytes;
-                if interim_bytes > HEAD_BYTES_MAX {
-                    return Err(malformed("too many interim replies"));
-                }
-                bytes.drain(..interim.head_bytes);
-                continue;
-            }
-            None => {}
-        }
-        match stream.read(buffer)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => bytes.extend_from_slice(&buffer[..read]),
-        }
-    }
-}
-
-fn read_answer(stream: &mut Stream, bytes_max: usize) -> io::Result<HttpResponse> {
-    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
-    let head = read_head(stream, &mut bytes, &mut buffer)?;
-    let header = |name: &str| response::header(&bytes, name).map(str::to_owned);
-    let kind = header("content-type").unwrap_or_else(|| "no content type".to_owned());
-    let location = header("location");
-    let retry_after_s = header("retry-after").and_then(|text| text.trim().parse().ok());
-    let (mut body, mut chunks) = (Vec::new(), Chunks::default());
-    let mut fresh: Vec<u8> = bytes[head.head_bytes..].to_vec();
-    loop {
-        match head.framing {
-            BodyFraming::Chunked => {
-                chunks.take(&fresh, |data| body.extend_from_slice(data)).map_err(malformed)?;
-            }
-            BodyFraming::Length(_) | BodyFraming::UntilClose => body.extend_from_slice(&fresh),
-        }
-        if body.len() > bytes_max {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        let is_whole = match head.framing {
-            BodyFraming::Length(length) => body.len() as u64 >= length,
-            BodyFraming::Chunked => chunks.done(),
-            BodyFraming::UntilClose => false,
-        };
-        if !is_whole {
-            let read = stream.read(&mut buffer)?;
-            fresh.clear();
-            fresh.extend_from_slice(&buffer[..read]);
-            if read > 0 {
-                continue;
-            }
-            if head.framing != BodyFraming::UntilClose {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-        return Ok(HttpResponse { status: head.status, kind, location, retry_after_s, body });
-    }
 }
 
 #[cfg(test)]

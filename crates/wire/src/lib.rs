@@ -1,4 +1,5 @@
-//! The wire, whatever is said over it: sockets and TLS on them, event loops and their time, HTTP/1.1's framing.
+//! The wire, whatever is said over it: sockets and TLS on them, event loops and their time, HTTP/1.1's
+//! framing, and one blocking call.
 //!
 //! Each thread has its own `epoll`, connections and buffers, and waits for no other. Nothing here knows what a request
 //! means, and nothing here judges.
@@ -8,6 +9,7 @@ pub mod backoff;
 pub mod clock;
 pub mod connection_slab;
 pub mod deadline;
+pub mod http_call;
 pub mod identity;
 pub mod intervals;
 pub mod latency;

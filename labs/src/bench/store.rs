@@ -2,10 +2,14 @@
 //! was written.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write as _;
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use linerate_record::rng::noise;
+use linerate_wire::deadline::{CancelToken, Deadline};
+use linerate_wire::http_call::{self, HttpPeer, HttpRequest};
 
 use super::Failure;
 use super::options::{Cell, Op, Options, TargetKind};
@@ -16,7 +20,10 @@ pub(super) const BUCKET: &str = "bench";
 /// What clients write goes here, and goes away with it.
 pub(super) const SCRATCH_BUCKET: &str = "bench-scratch";
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// For a whole call, as curl has it below.
+const CALL_LIMIT: Duration = Duration::from_secs(60);
+/// MinIO's answers to these are errors of a few hundred bytes, or empty.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Objects to GET are called `{prefix}{i}-{size}`.
 pub(super) fn get_prefix(size_bytes: u64) -> String {
@@ -102,35 +109,16 @@ fn curl(minio: &MinIo, args: &[&str], path: &str, body: Option<&str>) -> Result<
 }
 
 /// A request that needs no signature, on a connection of its own.
-fn request(addr: SocketAddr, method: &str, path: &str, body: &[u8]) -> Result<(), Failure> {
-    let mut stream = TcpStream::connect(addr)?;
-    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-    stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+fn request(address: SocketAddr, method: &str, path: &str, body: &[u8]) -> Result<(), Failure> {
     let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: {addr}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    )?;
-    stream.write_all(body)?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    if answer.starts_with(b"HTTP/1.1 2") {
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    let request = HttpRequest { head: head.as_bytes(), body, is_head: false, answer_bytes_max: ANSWER_BYTES_MAX };
+    let peer = HttpPeer { address, source: None, tls: None };
+    let deadline = Deadline::new(CALL_LIMIT, &CancelToken::Nothing);
+    let answer = http_call::call(peer, &request, CALL_LIMIT, &deadline)?;
+    if (200..300).contains(&answer.status) {
         return Ok(());
     }
-    let text = String::from_utf8_lossy(&answer);
-    Err(format!("{method} {path}: {}", text.lines().next().unwrap_or("no answer")).into())
-}
-
-/// Bytes that do not compress (xorshift64).
-fn noise(length: usize) -> Vec<u8> {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
+    Err(format!("{method} {path}: {}", answer.first_line()).into())
 }

@@ -1,14 +1,14 @@
-//! One bucket call: its request, its one deadline, and its whole answer.
+//! One bucket call: its request, its one deadline, and what its answer means.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_record::load::Lookup;
-use linerate_wire::deadline::{Deadline, DeadlineSocket, WaitEnd};
-use linerate_wire::response::{self, BodyFraming, Chunks, HEAD_BYTES_MAX, Head};
+use linerate_wire::deadline::{Deadline, WaitEnd};
+use linerate_wire::http_call::{self, CallError, HttpPeer, HttpRequest};
+use linerate_wire::response::Malformed;
 use linerate_wire::tls::{Stream, fault, words};
-use linerate_wire::transport::dial_blocking;
 use sha2::Digest as _;
 
 use super::deletion::{BUSY_MAX, busy_rest};
@@ -47,7 +47,6 @@ pub(super) struct Answer {
     pub(super) status: u16,
     /// Where the keys were found that signed the call.
     pub(super) keys: Arc<KeyNames>,
-    keep_alive: bool,
     pub(super) server: Option<String>,
     pub(super) content_length: Option<u64>,
     pub(super) body: Vec<u8>,
@@ -108,15 +107,13 @@ impl Bucket<'_> {
     /// Connects, until `deadline` and within [`CONNECT_TIMEOUT`] at the most.
     pub(super) fn open(&self, mut deadline: Deadline) -> Result<Stream, BucketError> {
         let address = self.session.hosts[self.host].address;
+        let tls = self.session.tls.as_ref().map(|tls| tls.peer(self.host));
+        let peer = HttpPeer { address, source: self.session.source(address, 0), tls };
         deadline.at_most(CONNECT_TIMEOUT);
-        let failed = |error| self.failed("connecting", error);
-        let socket = dial_blocking(address, self.session.source(address, 0), &mut deadline).map_err(failed)?;
-        let socket = DeadlineSocket::new(socket, deadline).map_err(failed)?;
-        let Some(tls) = &self.session.tls else { return Ok(Stream::Plain(socket)) };
-        let shaken = tls.shake_hands(self.host, socket);
-        shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| match WaitEnd::from_error(&error) {
-            Some(_) => self.failed("the TLS handshake", error),
-            None => self.not_shaken(&error),
+        http_call::connect(peer, deadline.clone(), deadline).map_err(|error| match error {
+            CallError::Handshake(error) if WaitEnd::from_error(&error).is_none() => self.not_shaken(&error),
+            CallError::Handshake(_) => self.failed("the TLS handshake", error),
+            _ => self.failed("connecting", error),
         })
     }
 
@@ -141,14 +138,25 @@ impl Bucket<'_> {
         self.session.hosts[self.host].authority.clone()
     }
 
-    fn failed(&self, what: &str, error: io::Error) -> BucketError {
+    fn failed(&self, what: &str, error: CallError) -> BucketError {
+        match error {
+            CallError::Connect(error) | CallError::Handshake(error) | CallError::Broken(error) => {
+                self.broken(what, error)
+            }
+            CallError::Malformed(Malformed::Syntax) => {
+                BucketError::NotHttp { host: self.authority(), why: error.to_string() }
+            }
+            CallError::Malformed(_) | CallError::TooManyInterim | CallError::TooLong(_) => {
+                BucketError::Boundless { call: what.to_owned(), host: self.authority(), why: error.to_string() }
+            }
+        }
+    }
+
+    fn broken(&self, what: &str, error: io::Error) -> BucketError {
         let host = self.authority();
         match WaitEnd::from_error(&error) {
             Some(WaitEnd::Stopped) => BucketError::Stopped,
             Some(late) => BucketError::Late { call: what.to_owned(), host, ended: TimeLimit(late) },
-            None if error.get_ref().is_some_and(|inner| inner.is::<Boundless>()) => {
-                BucketError::Boundless { call: what.to_owned(), host, why: error.to_string() }
-            }
             None => match error.kind() {
                 io::ErrorKind::InvalidData if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
                     self.not_shaken(&error)
@@ -183,19 +191,16 @@ impl Bucket<'_> {
 
     fn call_within(&mut self, call: &BucketCall<'_>, deadline: &Deadline) -> Result<Answer, BucketError> {
         let request = self.request(call);
-        let mut answered = Err(io::ErrorKind::NotConnected.into());
+        let mut answered = Err(CallError::Broken(io::ErrorKind::NotConnected.into()));
         if let Some(stream) = self.stream.take() {
             answered = self.exchange(stream, deadline, &request, call);
         }
         // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
-        if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
+        if matches!(&answered, Err(CallError::Broken(error)) if is_closed(error.kind())) {
             let stream = self.open(deadline.clone())?;
             answered = self.exchange(stream, deadline, &request, call);
         }
-        let requested = format!("{} at {}", call.what, self.authority());
-        answered
-            .map(|answer| Answer { requested, keys: self.keys(), ..answer })
-            .map_err(|error| self.failed(&call.what, error))
+        answered.map_err(|error| self.failed(&call.what, error))
     }
 
     /// One request and its answer; keeps the connection where the host does.
@@ -203,16 +208,21 @@ impl Bucket<'_> {
         &mut self,
         mut stream: Stream,
         deadline: &Deadline,
-        request: &[u8],
+        head: &[u8],
         call: &BucketCall<'_>,
-    ) -> io::Result<Answer> {
-        *stream.deadline() = deadline.clone();
-        stream.write_all(request)?;
-        stream.write_all(call.body)?;
-        stream.flush()?;
-        let answer = read_answer(&mut stream, call.method == "HEAD")?;
+    ) -> Result<Answer, CallError> {
+        let is_head = call.method == "HEAD";
+        let request = HttpRequest { head, body: call.body, is_head, answer_bytes_max: BODY_BYTES_MAX };
+        let answer = http_call::exchange(&mut stream, &request, deadline)?;
         self.stream = answer.keep_alive.then_some(stream);
-        Ok(answer)
+        Ok(Answer {
+            requested: format!("{} at {}", call.what, self.authority()),
+            status: answer.status,
+            keys: self.keys(),
+            server: answer.header("server").map(str::to_owned),
+            content_length: answer.content_length,
+            body: answer.body,
+        })
     }
 
     pub(super) fn request(&self, call: &BucketCall<'_>) -> Vec<u8> {
@@ -259,109 +269,7 @@ impl Bucket<'_> {
     }
 }
 
-/// An answer that goes on for longer than anything that S3 says.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Boundless(String);
-
-fn boundless(why: impl ToString) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, Boundless(why.to_string()))
-}
-
 const fn is_closed(kind: io::ErrorKind) -> bool {
     use io::ErrorKind as K;
     matches!(kind, K::NotConnected | K::UnexpectedEof | K::ConnectionReset | K::ConnectionAborted | K::BrokenPipe)
-}
-
-fn read_some<'a>(stream: &mut Stream, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
-    stream.read(buffer).map(|n| &buffer[..n])
-}
-
-fn refuse(why: response::Malformed) -> io::Error {
-    match why {
-        response::Malformed::Syntax => io::Error::new(io::ErrorKind::InvalidData, why.to_string()),
-        _ => boundless(why),
-    }
-}
-
-/// Reads the head of an answer, past interim ones; `bytes` then begins with it.
-fn read_head(stream: &mut Stream, bytes: &mut Vec<u8>, buffer: &mut [u8], to_head: bool) -> io::Result<Head> {
-    let mut interim_bytes = 0;
-    loop {
-        match response::head(bytes, to_head).map_err(refuse)? {
-            Some(head) if head.status >= 200 => return Ok(head),
-            Some(interim) => {
-                interim_bytes += interim.head_bytes;
-                if interim_bytes > HEAD_BYTES_MAX {
-                    return Err(boundless("too many interim replies"));
-                }
-                bytes.drain(..interim.head_bytes);
-                continue;
-            }
-            None => {}
-        }
-        let fresh = read_some(stream, buffer)?;
-        if fresh.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes.extend_from_slice(fresh);
-    }
-}
-
-/// Reads one answer, however it is framed.
-fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
-    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
-    let head = read_head(stream, &mut bytes, &mut buffer, to_head)?;
-    let too_long = || boundless(format!("it is longer than {} MiB", BODY_BYTES_MAX >> 20));
-    if matches!(head.framing, BodyFraming::Length(length) if length > BODY_BYTES_MAX as u64) {
-        return Err(too_long());
-    }
-    let server = response::header(&bytes, "server").map(str::to_owned);
-    let (mut body, mut chunks) = (Vec::new(), Chunks::default());
-    let mut fresh = &bytes[head.head_bytes..];
-    loop {
-        match head.framing {
-            BodyFraming::Chunked => {
-                chunks.take(fresh, |data| body.extend_from_slice(data)).map_err(refuse)?;
-            }
-            BodyFraming::Length(_) | BodyFraming::UntilClose => body.extend_from_slice(fresh),
-        }
-        let whole = match head.framing {
-            BodyFraming::Length(length) => body.len() as u64 >= length,
-            BodyFraming::Chunked => chunks.done(),
-            BodyFraming::UntilClose => false,
-        };
-        // What follows an answer was not asked for: it is not read as the answer to what is asked next.
-        let surplus = matches!(head.framing, BodyFraming::Length(length) if body.len() as u64 > length);
-        let keep_alive = head.keep_alive && !surplus;
-        let Head { status, content_length, .. } = head;
-        let server = server.clone();
-        let answer = |body| Answer {
-            requested: String::new(),
-            status,
-            keys: Arc::default(),
-            keep_alive,
-            server,
-            content_length,
-            body,
-        };
-        if whole {
-            if let BodyFraming::Length(length) = head.framing {
-                body.truncate(length as usize);
-            }
-            return Ok(answer(body));
-        }
-        if body.len() > BODY_BYTES_MAX {
-            return Err(too_long());
-        }
-        fresh = read_some(stream, &mut buffer)?;
-        if fresh.is_empty() {
-            // Nothing says that such a body is whole, but for its own form.
-            return if head.framing == BodyFraming::UntilClose {
-                Ok(answer(body))
-            } else {
-                Err(io::ErrorKind::UnexpectedEof.into())
-            };
-        }
-    }
 }
