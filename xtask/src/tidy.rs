@@ -6,6 +6,7 @@ mod links;
 mod private_words;
 mod retired_words;
 mod security_tests;
+mod site_keys;
 mod unbuilt;
 
 use crate::source::{self, Source};
@@ -85,7 +86,7 @@ pub(crate) fn run() -> Outcome {
 
 fn file_faults(file: &File) -> Vec<(usize, &'static str, &'static str)> {
     let mut faults = Vec::new();
-    for rule in code::RULES.iter().chain(&content::RULES).chain([&private_words::RULE]) {
+    for rule in code::RULES.iter().chain(&content::RULES).chain([&private_words::RULE, &site_keys::RULE]) {
         faults.extend((rule.lines_at_fault)(file).into_iter().map(|line| (line, rule.name, rule.what_to_do)));
     }
     faults.sort_unstable();

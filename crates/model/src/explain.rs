@@ -36,7 +36,7 @@ mod verdicts;
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::explanation::{EXPLANATION_SCHEMA, Explanation, Hypothesis, Observations, Quantity, Residual};
-use linerate_record::site::Site;
+use linerate_record::site::{Site, key};
 
 use crate::error::ModelError;
 use crate::layout::geometries;
@@ -274,7 +274,7 @@ fn unknown_in_flight(site: &Site) -> String {
     let own = u64::from(site.askers()) * u64::from(site.clients.connections);
     let unknown =
         "how many requests were in flight is not given: they may have left up to a tenth of a ceiling, and more";
-    if own == 0 || site.is_assumed("clients.connections") {
+    if own == 0 || site.is_assumed(key::CLIENTS_CONNECTIONS) {
         return format!("{unknown} where they were few; with --concurrent, figures are compared with the curve");
     }
     format!("{unknown} where they were few; were they the {own} of the site's clients, give --concurrent {own}")

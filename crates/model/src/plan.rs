@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use linerate_record::plan::{Ceiling, FailureScope, Goal, PLAN_SCHEMA, Plan, Spread, Work, WorkPlan};
-use linerate_record::site::{NodeGroup, Plane, Site, Tolerates};
+use linerate_record::site::{NodeGroup, Plane, Site, Tolerates, key};
 
 use crate::ceilings::{ResourceLimit, ceilings, limits, strained_limits};
 use crate::curve::{CurveModel, curve, curve_model};
@@ -94,12 +94,11 @@ pub fn plan(site: &Site, requested: &PlanRequest) -> Result<Plan, ModelError> {
 /// The site with the size of objects that the question states, where nobody stated the site's: capacity, rebuild and
 /// sizing rest on it as ceilings do.
 fn of_requested_size<'s>(site: &'s Site, requested: &PlanRequest) -> Cow<'s, Site> {
-    const KEY: &str = "data.object_size";
-    let is_stated = site.data.object_bytes > 0 && !site.is_assumed(KEY);
+    let is_stated = site.data.object_bytes > 0 && !site.is_assumed(key::DATA_OBJECT_SIZE);
     let Some(object_bytes) = requested.object_bytes.filter(|_| !is_stated) else { return Cow::Borrowed(site) };
     let mut site = site.clone();
     site.data.object_bytes = object_bytes;
-    site.assumed.remove(KEY);
+    site.assumed.remove(key::DATA_OBJECT_SIZE);
     Cow::Owned(site)
 }
 
@@ -115,7 +114,7 @@ pub(crate) fn goal(site: &Site, work: &Work, lowest: &Ceiling, curve: Option<&Cu
     let ceiling_share = bytes_per_s / ceiling;
     let gives = |curve: &CurveModel, in_flight: u64| curve.share(in_flight as f64) >= ceiling_share;
     let clients = u64::from(site.askers()) * u64::from(site.clients.connections);
-    let is_stated = clients > 0 && !site.is_assumed("clients.connections");
+    let is_stated = clients > 0 && !site.is_assumed(key::CLIENTS_CONNECTIONS);
     let fewest = curve.map(|curve| (curve, curve.reaching(ceiling_share)));
     Some(Goal {
         bytes_per_s,

@@ -5,7 +5,7 @@
 //! the least that it can take: listing and pauses cost more.
 
 use linerate_record::plan::{FailureScope, Rebuild, Resource};
-use linerate_record::site::{Drives, NodeGroup, Product, Site};
+use linerate_record::site::{Drives, NodeGroup, Product, Site, key};
 use linerate_record::units::bytes_si;
 
 use crate::bond::Direction;
@@ -171,7 +171,7 @@ fn held_bytes(site: &Site, pool: &Pool, lost: FailureScope, usable_bytes: u64) -
 
 fn share(site: &Site) -> (f64, bool) {
     let usual = if site.engine.product == Product::CephRgw { CEPH_SHARE } else { OTHER_SHARE };
-    let is_marked = site.assumed.contains_key("goals.rebuild_share");
+    let is_marked = site.assumed.contains_key(key::GOALS_REBUILD_SHARE);
     site.goals.rebuild_share.map_or((usual, true), |stated| (stated, is_marked))
 }
 

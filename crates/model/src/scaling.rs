@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use linerate_record::plan::{Resource, ScalePoint, Scaling, ScalingBend, Work};
-use linerate_record::site::{Protection, Site, copies_name};
+use linerate_record::site::{Protection, Site, copies_name, key};
 use linerate_record::units::{bytes_iec, bytes_per_s_iec};
 
 use crate::ceilings::limits;
@@ -233,7 +233,7 @@ fn refusals(nodes: &[u32]) -> String {
 
 /// Why it does not: engines that choose a layout find none; one that is given holds for itself alone.
 fn unfit(site: &Site) -> String {
-    let from = if site.is_assumed("engine.protection") { "assumed" } else { "stated" };
+    let from = if site.is_assumed(key::ENGINE_PROTECTION) { "assumed" } else { "stated" };
     let name = |data, parity| site.engine.protection.layout_name(data, parity);
     let given = match site.engine.protection {
         Protection::Sets { set_drives: None, .. } => return "no layout fits".to_owned(),

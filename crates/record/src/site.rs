@@ -12,6 +12,7 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 
 mod control_plane;
+pub mod key;
 mod kubernetes;
 pub use control_plane::{Applier, ClusterDns, ControlPlane};
 pub use kubernetes::{Bgp, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, PodLoad, Prefix, Provisioner, parse_ipv4};

@@ -1,6 +1,6 @@
 //! The way to the API server: a balancer of the site's own, or HAProxy on every machine.
 
-use linerate_record::site::{ControlPlane, Kubernetes, Prefix};
+use linerate_record::site::{ControlPlane, Kubernetes, Prefix, key};
 
 /// Where HAProxy of each machine listens.
 pub(crate) const LOCAL: &str = "127.0.0.1";
@@ -32,8 +32,8 @@ impl ApiServerWay<'_> {
     /// What the site states of the host, and of the port.
     pub(crate) fn keys(&self) -> (&'static str, &'static str) {
         match self.proxied {
-            Some(_) => ("kubernetes.control_plane: HAProxy of the machine itself", "kubernetes.control_plane.port"),
-            None => ("kubernetes.api_server", "kubernetes.api_port"),
+            Some(_) => ("kubernetes.control_plane: HAProxy of the machine itself", key::KUBERNETES_CONTROL_PLANE_PORT),
+            None => (key::KUBERNETES_API_SERVER, key::KUBERNETES_API_PORT),
         }
     }
 }

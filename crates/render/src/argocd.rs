@@ -1,6 +1,6 @@
 //! Applications of Argo CD, in waves: one for each rack's volumes, and one for each other folder.
 
-use linerate_record::site::GitFolder;
+use linerate_record::site::{GitFolder, key};
 
 use crate::deployment::Deployment;
 use crate::file::RenderedFile;
@@ -101,7 +101,7 @@ fn application(deployment: &Deployment<'_>, git: &GitFolder, source: &Source<'_>
         ));
     }
     let mut spec = vec![
-        set("project", git.project.as_str()).because("kubernetes.git.project"),
+        set("project", git.project.as_str()).because(key::KUBERNETES_GIT_PROJECT),
         set("source", of_source(git, source)),
         set("destination", map([set("server", THIS_CLUSTER)])).because("The cluster in which Argo CD runs."),
         set("syncPolicy", policy(source)),
@@ -130,8 +130,8 @@ fn of_kind(git: &GitFolder, name: &str, annotations: Option<Tree>, spec: Tree) -
 
 fn of_source(git: &GitFolder, source: &Source<'_>) -> Tree {
     let mut all = vec![
-        set("repoURL", git.repository.as_str()).because("kubernetes.git.repository"),
-        set("targetRevision", git.revision.as_str()).because("kubernetes.git.revision"),
+        set("repoURL", git.repository.as_str()).because(key::KUBERNETES_GIT_REPOSITORY),
+        set("targetRevision", git.revision.as_str()).because(key::KUBERNETES_GIT_REVISION),
         set("path", below(git, source.folder)).because("kubernetes.git.path, and the folder."),
     ];
     if let Some(only) = &source.only {

@@ -2,7 +2,7 @@
 
 use linerate_model::layout::failure_tolerance::tolerances;
 use linerate_model::layout::{Geometry, Pool, pools};
-use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Provisioner, Site};
+use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Provisioner, Site, key};
 
 use crate::api_server_route::{ApiServerWay, way};
 use crate::entry_variant::{EntryVariant, WeighedVariant};
@@ -73,7 +73,7 @@ pub(crate) fn deployment<'s>(
         Product::CephRgw | Product::Garage => {
             let advice = "write minio or rustfs: other engines are not rendered";
             return Err(RenderError::Site(vec![RenderProblem::new(
-                "engine.product",
+                key::ENGINE_PRODUCT,
                 "an engine that is not rendered",
                 advice,
             )]));
@@ -135,7 +135,7 @@ fn deployed_pool<'s>(
     let Some(Hosts { names, mounts, .. }) = hosts_for_group(kubernetes, group) else {
         let what = format!("kubernetes without \"hosts\" of {:?}", group.name);
         let advice = "add \"hosts: …\": names of the machines, and folders of their drives";
-        return Err(RenderProblem::new("kubernetes.hosts", what, advice));
+        return Err(RenderProblem::new(key::KUBERNETES_HOSTS, what, advice));
     };
     let machines = placement.node_of.iter().filter_map(|&node| names.get(node as usize)).cloned().collect();
     let (geometry, racks, provisioner) = (pool.geometry, racks.len(), kubernetes.provisioner);

@@ -3,7 +3,7 @@
 mod cache;
 mod coredns;
 
-use linerate_record::site::{ClusterDns, NodeGroup};
+use linerate_record::site::{ClusterDns, NodeGroup, key};
 
 use crate::api_server_route::dns_address;
 use crate::catalogue::setting;
@@ -111,7 +111,7 @@ impl DescribedDns<'_> {
         if self.dns.upstream.is_empty() {
             return (own.to_owned(), "kubernetes.dns.upstream is not stated: those of the machine's /etc/resolv.conf.");
         }
-        (self.dns.upstream.join(" "), "kubernetes.dns.upstream")
+        (self.dns.upstream.join(" "), key::KUBERNETES_DNS_UPSTREAM)
     }
 }
 

@@ -3,7 +3,7 @@
 use linerate_model::error::ModelError;
 use linerate_model::plan::{PlanRequest, plan};
 use linerate_record::plan::{Resource, WorkPlan};
-use linerate_record::site::{Encapsulation, Entry, Plane, Site, TrafficPolicy};
+use linerate_record::site::{Encapsulation, Entry, Plane, Site, TrafficPolicy, key};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryVariant {
@@ -106,7 +106,7 @@ pub fn site_with_variant(site: &Site, variant: EntryVariant) -> Site {
     let mut changed = site.clone();
     let is_stated = |key: &str| !site.is_assumed(key);
     let stated = match site.entry {
-        Entry::Bgp { policy } | Entry::NodePort { policy } if is_stated("entry.policy") => Some(policy),
+        Entry::Bgp { policy } | Entry::NodePort { policy } if is_stated(key::ENTRY_POLICY) => Some(policy),
         _ => None,
     };
     changed.entry = match (variant, site.entry) {
@@ -118,7 +118,7 @@ pub fn site_with_variant(site: &Site, variant: EntryVariant) -> Site {
         (EntryVariant::C, Entry::Bgp { .. }) => Entry::Bgp { policy: stated.unwrap_or(TrafficPolicy::Local) },
         (EntryVariant::C, _) => Entry::Bgp { policy: TrafficPolicy::Local },
         (EntryVariant::B, Entry::L2Announcement { dsr, policy }) => {
-            Entry::L2Announcement { dsr: dsr || !is_stated("entry.dsr"), policy }
+            Entry::L2Announcement { dsr: dsr || !is_stated(key::ENTRY_DSR), policy }
         }
         (EntryVariant::B, _) => Entry::L2Announcement { dsr: true, policy: TrafficPolicy::Cluster },
     };
@@ -178,7 +178,7 @@ pub fn choose(
         return because(variant, "--variant asks for it");
     }
     let of_entry = EntryVariant::from_site(site);
-    if !site.is_assumed("entry.path") && of_entry.is_open_to(site) {
+    if !site.is_assumed(key::ENTRY_PATH) && of_entry.is_open_to(site) {
         return because(of_entry, "the site's entry.path states it");
     }
     let mut best: Option<&WeighedVariant> = None;

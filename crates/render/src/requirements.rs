@@ -1,6 +1,6 @@
 //! What keeps a site from being rendered: what nobody stated and nothing decides, and what no file can say.
 
-use linerate_record::site::{Encapsulation, Entry, IpVersion, Kubernetes, Plane, Site, TrafficPolicy};
+use linerate_record::site::{Encapsulation, Entry, IpVersion, Kubernetes, Plane, Site, TrafficPolicy, key};
 
 use crate::api_server_route::{dns_address, way};
 use crate::bpf_tables::{ENTRIES_MAX, entries};
@@ -48,7 +48,7 @@ pub(crate) fn requirements(site: &Site, kubernetes: &Kubernetes, variant: EntryV
     ];
     let mut faults: Vec<RenderProblem> =
         needs.into_iter().filter(|need| need.0).map(|(_, key, advice)| without(key, advice)).collect();
-    let planes = [("planes.public", Some(&site.planes.public)), ("planes.private", site.planes.private.as_ref())];
+    let planes = [(key::PLANES_PUBLIC, Some(&site.planes.public)), (key::PLANES_PRIVATE, site.planes.private.as_ref())];
     faults.extend(
         planes
             .into_iter()
@@ -84,16 +84,16 @@ fn together(site: &Site, variant: EntryVariant) -> Vec<RenderProblem> {
     let mut faults = Vec::new();
     if site.engine.internal_tls != site.engine.tls {
         let advice = "write the same as engine.tls: MinIO and RustFS have one listener for clients and nodes";
-        faults.push(RenderProblem::new("engine.internal_tls", "TLS for one kind of traffic alone", advice));
+        faults.push(RenderProblem::new(key::ENGINE_INTERNAL_TLS, "TLS for one kind of traffic alone", advice));
     }
     if let (EntryVariant::B, Entry::L2Announcement { policy: TrafficPolicy::Local, .. }) = (variant, site.entry) {
         let advice = "write cluster: Cilium's L2 announcement excludes policy Local";
-        faults.push(RenderProblem::new("entry.policy", "policy local with an L2 announcement", advice));
+        faults.push(RenderProblem::new(key::ENTRY_POLICY, "policy local with an L2 announcement", advice));
     }
     let is_meshed = site.kubernetes.as_ref().is_some_and(|kubernetes| kubernetes.mesh.is_some());
     if site.entry == Entry::ClusterMesh && !is_meshed {
         let advice = "add kubernetes.mesh with the id and the name of this cluster, or write entry: bgp";
-        faults.push(RenderProblem::new("entry.path", "cluster-mesh without kubernetes.mesh", advice));
+        faults.push(RenderProblem::new(key::ENTRY_PATH, "cluster-mesh without kubernetes.mesh", advice));
     }
     let groups = || site.groups.iter().filter(|group| group.count > 0);
     if let Some(group) = groups().find(|group| variant == EntryVariant::B && group.racks > 1) {
@@ -116,7 +116,7 @@ fn together(site: &Site, variant: EntryVariant) -> Vec<RenderProblem> {
     if needed > ENTRIES_MAX {
         let what = format!("connections of clients that need {needed} entries of a node's table");
         let advice = format!("Cilium takes {ENTRIES_MAX}: write fewer connections, or an entry that all nodes take");
-        faults.push(RenderProblem::new("clients.connections", what, advice));
+        faults.push(RenderProblem::new(key::CLIENTS_CONNECTIONS, what, advice));
     }
     faults
 }
@@ -127,20 +127,20 @@ pub(crate) fn unrendered(stated: &Site, site: &Site, variant: EntryVariant) -> V
     if stated.engine.encryption {
         let advice = "write encryption: false: settings of the key server are not rendered";
         faults.push(RenderProblem::new(
-            "engine.encryption",
+            key::ENGINE_ENCRYPTION,
             "encryption by the engine, which needs a key server",
             advice,
         ));
     }
     if stated.engine.local_shards {
         let advice = "write local_shards: false: the option is not rendered";
-        faults.push(RenderProblem::new("engine.local_shards", "reads that prefer shards of their own node", advice));
+        faults.push(RenderProblem::new(key::ENGINE_LOCAL_SHARDS, "reads that prefer shards of their own node", advice));
     }
     let among = if variant.has_tunnel() { Encapsulation::Geneve } else { Encapsulation::None };
     let of_public = if site.planes.private.is_some() { Encapsulation::None } else { among };
     let planes = [
-        ("planes.public", Some(&stated.planes.public), of_public),
-        ("planes.private", stated.planes.private.as_ref(), among),
+        (key::PLANES_PUBLIC, Some(&stated.planes.public), of_public),
+        (key::PLANES_PRIVATE, stated.planes.private.as_ref(), among),
     ];
     for (path, plane, rendered) in planes {
         let Some(Plane { encapsulation, timestamps, .. }) = plane else { continue };

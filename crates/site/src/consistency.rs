@@ -6,7 +6,7 @@ mod kubernetes;
 use std::collections::BTreeSet;
 
 use super::defaults::{InconsistentValue, links};
-use linerate_record::site::{BondMode, Entry, IpVersion, NodeGroup, Plane, Product, Protection, Site};
+use linerate_record::site::{BondMode, Entry, IpVersion, NodeGroup, Plane, Product, Protection, Site, key};
 
 /// Nodes beyond which nothing is planned.
 const NODES_MAX: u64 = 1_000_000;
@@ -40,7 +40,7 @@ pub(super) fn faults(site: &Site) -> Vec<InconsistentValue> {
 
 /// Clients on the storage nodes ask all nodes or their own, and no other clients have one of their own.
 fn entry(site: &Site, faults: &mut Vec<InconsistentValue>) {
-    let path = "entry.path";
+    let path = key::ENTRY_PATH;
     match (site.has_clients_on_nodes(), site.entry) {
         (true, Entry::ClientSide | Entry::Local) => {}
         (false, Entry::Local) => {
@@ -121,12 +121,12 @@ fn bonds(group: &NodeGroup, path: &str, faults: &mut Vec<InconsistentValue>) {
 }
 
 fn planes(site: &Site, faults: &mut Vec<InconsistentValue>) {
-    plane(site, &site.planes.public, "planes.public", faults);
+    plane(site, &site.planes.public, key::PLANES_PUBLIC, faults);
     if let Some(private) = &site.planes.private {
-        plane(site, private, "planes.private", faults);
+        plane(site, private, key::PLANES_PRIVATE, faults);
         if private.link == site.planes.public.link && !private.link.is_empty() {
             let advice = "leave planes.private out: the public plane carries its traffic too";
-            faults.push(InconsistentValue::new("planes.private.link", "both planes on one link", advice));
+            faults.push(InconsistentValue::new(key::PLANES_PRIVATE_LINK, "both planes on one link", advice));
         }
     }
 }
@@ -197,10 +197,10 @@ fn totals(site: &Site, faults: &mut Vec<InconsistentValue>) {
 fn engine(site: &Site, faults: &mut Vec<InconsistentValue>) {
     let drives: u64 = site.groups.iter().map(|group| u64::from(group.count) * u64::from(group.drives_per_node())).sum();
     let nodes: u64 = site.groups.iter().map(|group| u64::from(group.count)).sum();
-    let path = "engine.protection";
+    let path = key::ENGINE_PROTECTION;
     if site.engine.local_shards && site.engine.product != Product::Rustfs {
         faults.push(InconsistentValue::new(
-            "engine.local_shards",
+            key::ENGINE_LOCAL_SHARDS,
             "local_shards with another engine",
             "only RustFS has the option",
         ));
@@ -234,7 +234,7 @@ fn engine(site: &Site, faults: &mut Vec<InconsistentValue>) {
 /// Bounds of MinIO (`cmd/endpoint-ellipses.go`, `setSizes`; `internal/config/storageclass`, `validateParity`).
 fn sets(set_drives: Option<u32>, parity: Option<u32>, drives: u64, faults: &mut Vec<InconsistentValue>) {
     // Where data and parity are stated together, the set follows from them.
-    let path = if parity.is_some() { "engine.protection" } else { "engine.set_drives" };
+    let path = if parity.is_some() { key::ENGINE_PROTECTION } else { key::ENGINE_SET_DRIVES };
     if let Some(set) = set_drives.filter(|set| !(2..=16).contains(set)) {
         faults.push(InconsistentValue::new(path, format!("sets of {set} drives"), "sets have 2 to 16 drives"));
     } else if let Some(set) = set_drives.filter(|set| u64::from(*set) > drives) {
@@ -244,7 +244,7 @@ fn sets(set_drives: Option<u32>, parity: Option<u32>, drives: u64, faults: &mut 
         let set = set_drives.unwrap_or(16);
         if parity > set / 2 {
             let what = format!("parity {parity} in sets of {set} drives");
-            faults.push(InconsistentValue::new("engine.protection", what, "parity is at most half of a set"));
+            faults.push(InconsistentValue::new(key::ENGINE_PROTECTION, what, "parity is at most half of a set"));
         }
     }
 }

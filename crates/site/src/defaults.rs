@@ -17,7 +17,7 @@ use super::parse::{Item, Map, ONLY_GROUP, below};
 use super::value::{Protected, SiteValue};
 use linerate_record::site::{
     Bond, BondMode, CLIENT_BYTES_PER_S, Clients, ClientsOn, Data, Drives, Engine, Entry, Fabric, Goals, Kernel, Nic,
-    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, Tolerates, TrafficPolicy,
+    NodeGroup, Pcie, Plane, Planes, Product, Protection, Site, Tolerates, TrafficPolicy, key,
 };
 
 /// Eight channels of DDR4-3200: 8 × 3200 MT/s × 8 bytes.
@@ -212,9 +212,9 @@ fn unless_text(keys: &[Key], name: &str) -> &'static str {
 
 fn planes(map: Option<&Map>, group: Option<&NodeGroup>, filling: &mut Defaults) -> Planes {
     let read = |name| map.and_then(|map| sub(map, name));
-    let private = read("private").map(|map| plane(map, "planes.private", read("public"), group, filling));
+    let private = read("private").map(|map| plane(map, key::PLANES_PRIVATE, read("public"), group, filling));
     let empty = Map::new();
-    let public = plane(read("public").unwrap_or(&empty), "planes.public", read("private"), group, filling);
+    let public = plane(read("public").unwrap_or(&empty), key::PLANES_PUBLIC, read("private"), group, filling);
     Planes { public, private }
 }
 
@@ -252,11 +252,11 @@ fn fabric(map: Option<&Map>, groups: &[NodeGroup], filling: &mut Defaults) -> Fa
     let map = map.unwrap_or(&empty);
     let (stated, ratio) = (number(map, "rack_uplinks"), number(map, "oversubscription"));
     if stated.is_some() && ratio.is_some() {
-        filling.fault("fabric.oversubscription", "oversubscription beside rack_uplinks", "state one of them");
+        filling.fault(key::FABRIC_OVERSUBSCRIPTION, "oversubscription beside rack_uplinks", "state one of them");
     }
     let uplinks = stated.or_else(|| Some(rack_bits_per_s(groups) / ratio?));
     if uplinks.is_none() {
-        filling.assumed.insert("fabric.rack_uplinks".to_owned(), "not stated: no oversubscription".to_owned());
+        filling.assumed.insert(key::FABRIC_RACK_UPLINKS.to_owned(), "not stated: no oversubscription".to_owned());
     }
     Fabric {
         rack_uplink_bits_per_s: uplinks,
@@ -288,7 +288,7 @@ fn clients(map: Option<&Map>, mtu_bytes: u32, filling: &mut Defaults) -> Clients
     }
     if map.contains_key("per_core") {
         let advice = "leave it out: client machines do not use the processors of the nodes; or write on: nodes";
-        filling.fault("clients.per_core", "per_core of clients on separate machines", advice);
+        filling.fault(key::CLIENTS_PER_CORE, "per_core of clients on separate machines", advice);
     }
     let ports = whole(map, "ports").unwrap_or_else(|| unless_whole(CLIENTS, "ports"));
     let mut bond = word(map, "bond");
@@ -365,14 +365,14 @@ fn engine(map: Option<&Map>, filling: &mut Defaults) -> Engine {
 }
 
 fn protection(map: &Map, product: Product, filling: &mut Defaults) -> Protection {
-    let path = "engine.protection";
+    let path = key::ENGINE_PROTECTION;
     let stated =
         if let Some(Item::Single(SiteValue::Protected(stated))) = map.get("protection") { Some(*stated) } else { None };
     let set_drives = whole(map, "set_drives");
     let sets = matches!(product, Product::Minio | Product::Rustfs);
     if set_drives.is_some() && !sets {
         filling.fault(
-            "engine.set_drives",
+            key::ENGINE_SET_DRIVES,
             "set_drives with an engine without sets",
             "leave it out: MinIO and RustFS have sets",
         );
@@ -388,7 +388,7 @@ fn protection(map: &Map, product: Product, filling: &mut Defaults) -> Protection
             let set = data + parity;
             if set_drives.is_some_and(|stated| stated != set) {
                 let advice = format!("{data}+{parity} means sets of {set} drives: leave set_drives out");
-                filling.fault("engine.set_drives", "set_drives that is not the sum of data and parity", advice);
+                filling.fault(key::ENGINE_SET_DRIVES, "set_drives that is not the sum of data and parity", advice);
             }
             Protection::Sets { set_drives: Some(set), parity: Some(parity) }
         }
@@ -422,13 +422,13 @@ fn entry(map: Option<&Map>, filling: &mut Defaults) -> Entry {
     let forwards = matches!(path, "bgp" | "l2-announcement" | "node-port");
     if stated.is_some() && !forwards {
         filling.fault(
-            "entry.policy",
+            key::ENTRY_POLICY,
             format!("policy of {path}"),
             "leave it out: bgp, l2-announcement and node-port have one",
         );
     }
     if dsr.is_some() && path != "l2-announcement" {
-        filling.fault("entry.dsr", format!("dsr of {path}"), "leave it out: only l2-announcement has it");
+        filling.fault(key::ENTRY_DSR, format!("dsr of {path}"), "leave it out: only l2-announcement has it");
     }
     if !forwards {
         return match path {

@@ -1,6 +1,6 @@
 //! What a person writes: one table of keys. The reader, the schema and the reference all follow from it.
 
-use linerate_record::site::OBJECT_BYTES_MAX;
+use linerate_record::site::{OBJECT_BYTES_MAX, key as path};
 
 use super::word_lists::{
     BOND_MODES, CLIENTS_ON, ENCAPSULATIONS, ENTRIES, IP_VERSIONS, POLICIES, PRODUCTS, SWITCH_HASHES, TRANSMIT_HASHES,
@@ -113,6 +113,15 @@ use Shape::{Kernel, Mapping, Name, Names, OneOrMany, Protection, Short, Switch, 
 
 const fn key(name: &'static str, shape: Shape, unless: DefaultRule, about: &'static str) -> Key {
     Key { name, about, shape, unless }
+}
+
+/// The name of the key at a path: its last part.
+const fn leaf(path: &'static str) -> &'static str {
+    let mut start = path.len();
+    while start > 0 && path.as_bytes()[start - 1] != b'.' {
+        start -= 1;
+    }
+    path.split_at(start).1
 }
 
 const fn quantity(kind: NumberKind, min: f64, max: f64) -> Shape {
@@ -282,9 +291,9 @@ pub(super) const BONDS: &[Key] = &[
 ];
 
 const PLANES: &[Key] = &[
-    key("public", Mapping("plane", PLANE), Empty, "Clients' traffic, north-south."),
+    key(leaf(path::PLANES_PUBLIC), Mapping("plane", PLANE), Empty, "Clients' traffic, north-south."),
     key(
-        "private",
+        leaf(path::PLANES_PRIVATE),
         Mapping("plane", PLANE),
         Absent("the public plane also carries it"),
         "Traffic among storage nodes, east-west, on separate links.",
@@ -326,13 +335,13 @@ pub(super) const PLANE: &[Key] = &[
 
 pub(super) const FABRIC: &[Key] = &[
     key(
-        "rack_uplinks",
+        leaf(path::FABRIC_RACK_UPLINKS),
         quantity(BitsPerS, 1e6, 1e16),
         Absent("the fabric does not oversubscribe"),
         "All uplinks of a rack together, in each direction.",
     ),
     key(
-        "oversubscription",
+        leaf(path::FABRIC_OVERSUBSCRIPTION),
         quantity(Ratio, 1.0, 1000.0),
         Absent("none; `rack_uplinks` states the same as a speed"),
         "Speed of a rack's node ports divided by that of its uplinks.",
@@ -351,13 +360,13 @@ pub(super) const CLIENTS_ON_NODES: [&str; 3] = ["on", "connections", "per_core"]
 
 pub(super) const CLIENTS: &[Key] = &[
     key(
-        "on",
+        leaf(path::CLIENTS_ON),
         Words("place of clients", CLIENTS_ON),
         Absent("separate machines"),
         "Machines on which they run. With `nodes`, each storage node is a client and uses the node's links: of the \
          other keys, only `connections` and `per_core` apply.",
     ),
-    key("count", Whole(1, 1_000_000), Follows(UNLESS_ON_NODES), "Client machines."),
+    key(leaf(path::CLIENTS_COUNT), Whole(1, 1_000_000), Follows(UNLESS_ON_NODES), "Client machines."),
     key(
         "racks",
         Whole(0, 10_000),
@@ -365,14 +374,14 @@ pub(super) const CLIENTS: &[Key] = &[
         "Separate racks, with uplinks as the nodes' racks have them.",
     ),
     key(
-        "ports",
+        leaf(path::CLIENTS_PORTS),
         Whole(1, 64),
         Value("1", "one port, unless more are stated"),
         "Ports of each client, all of which carry the load.",
     ),
-    key("speed", LINK, Follows(UNLESS_ON_NODES), "Speed of one port."),
+    key(leaf(path::CLIENTS_SPEED), LINK, Follows(UNLESS_ON_NODES), "Speed of one port."),
     key(
-        "bond",
+        leaf(path::CLIENTS_BOND),
         Words("bond mode", BOND_MODES),
         Follows("802.3ad, if there are several ports"),
         "Bonding mode of a client's ports.",
@@ -383,15 +392,15 @@ pub(super) const CLIENTS: &[Key] = &[
         Value("layer2", KERNEL_HASH),
         "How a client chooses a port for what it sends.",
     ),
-    key("mtu", MTU, Follows("that of the public plane"), "Largest IP packet."),
+    key(leaf(path::CLIENTS_MTU), MTU, Follows("that of the public plane"), "Largest IP packet."),
     key(
-        "connections",
+        leaf(path::CLIENTS_CONNECTIONS),
         Whole(1, 1_000_000),
         Value("20", "warp's default of --concurrent"),
         "Connections that each client keeps busy.",
     ),
     key(
-        "per_core",
+        leaf(path::CLIENTS_PER_CORE),
         quantity(BytesPerS, 1e6, 1e12),
         Follows("15GB/s with `on: nodes`: what warp uses in addition to TCP"),
         "Throughput per core of a client's own work, without TCP and TLS, with `on: nodes`: 15GB/s is 0.07 s/GiB.",
@@ -400,39 +409,39 @@ pub(super) const CLIENTS: &[Key] = &[
 
 const ENGINE: &[Key] = &[
     key(
-        "product",
+        leaf(path::ENGINE_PRODUCT),
         Words("engine", PRODUCTS),
         Required,
         "The engine, accessed with S3: Ceph through its gateways. Clients of librados and RBD are not modelled.",
     ),
     key(
-        "protection",
+        leaf(path::ENGINE_PROTECTION),
         Protection,
         Follows("MinIO and RustFS: their own choice for the nodes and drives; Ceph and Garage: 3x, their default"),
         "`10+4`: data and parity; `EC:4`: parity, in sets that the engine chooses; `3x`: copies.",
     ),
     key(
-        "set_drives",
+        leaf(path::ENGINE_SET_DRIVES),
         Whole(1, 64),
         Absent("the engine's choice"),
         "Drives of an erasure set of MinIO or RustFS: 2 to 16.",
     ),
-    key("tls", Switch, Value("false", "TLS is not stated"), "Whether clients use TLS."),
+    key(leaf(path::ENGINE_TLS), Switch, Value("false", "TLS is not stated"), "Whether clients use TLS."),
     key(
-        "internal_tls",
+        leaf(path::ENGINE_INTERNAL_TLS),
         Switch,
         Follows("MinIO and RustFS: as `tls`; Ceph: false; Garage: true"),
         "Whether traffic among nodes is encrypted.",
     ),
     key(
-        "encryption",
+        leaf(path::ENGINE_ENCRYPTION),
         Switch,
         Value("false", "encryption at rest is not stated"),
         "Whether the engine encrypts objects at rest.",
     ),
     key("versioned", Switch, Value("false", "versioning is off by default"), "Whether buckets keep versions."),
     key(
-        "local_shards",
+        leaf(path::ENGINE_LOCAL_SHARDS),
         Switch,
         Value("false", "off by default in RustFS, and absent elsewhere"),
         "Whether reads prefer shards of the serving node (RustFS).",
@@ -440,15 +449,15 @@ const ENGINE: &[Key] = &[
 ];
 
 const ENTRY: &[Key] = &[
-    key("path", Words("entry path", ENTRIES), Required, "Path of requests to the nodes."),
+    key(leaf(path::ENTRY_PATH), Words("entry path", ENTRIES), Required, "Path of requests to the nodes."),
     key(
-        "policy",
+        leaf(path::ENTRY_POLICY),
         Words("traffic policy", POLICIES),
         Follows("cluster, the default of Kubernetes, if the path has a policy"),
         "externalTrafficPolicy, of `bgp`, `l2-announcement` and `node-port`.",
     ),
     key(
-        "dsr",
+        leaf(path::ENTRY_DSR),
         Switch,
         Follows("false: Cilium's loadBalancer.mode is snat"),
         "Whether replies go straight to the client, of `l2-announcement`.",
@@ -466,7 +475,7 @@ const DATA: &[Key] = &[
                                                                              or 90d.",
     ),
     key(
-        "object_size",
+        leaf(path::DATA_OBJECT_SIZE),
         quantity(Bytes, 1.0, OBJECT_BYTES_MAX as f64),
         Value("64MiB", "large objects, for which bandwidth matters, not operations"),
         "Mean size of an object.",
@@ -498,7 +507,7 @@ const GOALS: &[Key] = &[
         "Failures of any drives or nodes that the layout has to tolerate.",
     ),
     key(
-        "rebuild_share",
+        leaf(path::GOALS_REBUILD_SHARE),
         quantity(Growth, 0.01, 1.0),
         Absent("half in Ceph, a quarter elsewhere"),
         "Share of the bottleneck that a rebuild gets while clients are served.",
@@ -521,3 +530,27 @@ const TOLERATES: &[Key] = &[
                                                   and writes continue.",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(keys: &[Key], path: &str) -> bool {
+        let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+        let Some(key) = keys.iter().find(|key| key.name == name) else { return false };
+        match (rest, &key.shape) {
+            (None, _) => true,
+            (Some(rest), Mapping(_, keys) | Shape::Short(_, _, keys) | OneOrMany(_, keys, _)) => has(keys, rest),
+            (Some(_), _) => false,
+        }
+    }
+
+    #[test]
+    fn each_path_that_code_names_is_one_of_the_table() {
+        for path in path::ALL {
+            assert!(has(SITE, path), "{path}");
+        }
+        assert!(!has(SITE, "engine.protections") && !has(SITE, "engine.tls.tls"));
+        assert_eq!(leaf("engine.tls"), "tls");
+    }
+}

@@ -25,12 +25,19 @@ pub(super) const RULE: Rule = Rule {
 
 fn lines_at_fault(file: &File) -> Vec<usize> {
     let code = file.source.as_ref().map_or(&[][..], |source| &source.code);
-    (1..).zip(code).filter(|(_, line)| is_private(line)).map(|(number, _)| number).collect()
+    let next = code.iter().skip(1).map(String::as_str).chain([""]);
+    let lines = (1..).zip(code.iter().zip(next));
+    lines.filter(|(_, (line, next))| is_private(line) || is_broken_of(line, next)).map(|(number, _)| number).collect()
 }
 
 fn is_private(line: &str) -> bool {
     let is_of = ["fn of(", "fn of<", "let of = |", "let of = move |"].iter().any(|begin| line.contains(begin));
     is_of || identifiers(line).any(has_old_word)
+}
+
+/// A closure `of` that rustfmt wrote on the line below its name.
+fn is_broken_of(line: &str, next: &str) -> bool {
+    line.ends_with("let of =") && ["|", "move |"].iter().any(|begin| next.trim_start().starts_with(begin))
 }
 
 fn identifiers(line: &str) -> impl Iterator<Item = &str> {
@@ -76,5 +83,12 @@ mod tests {
         {
             assert!(!is_private(line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_closure_called_of_is_refused_where_a_line_ends_before_it() {
+        let judged = |text: &str| super::super::judged(&[RULE], "private-word", "crates/model/src/a.rs", text);
+        assert_eq!(judged("    let of =\n        |x: u8| x;\n    let of =\n        move |x: u8| x;\n"), [1, 3]);
+        assert!(judged("    let of =\n        x.iter();\n    let line_of =\n        |x| x;\n").is_empty());
     }
 }

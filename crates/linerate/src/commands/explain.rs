@@ -18,7 +18,7 @@ use linerate_model::diagnosis::diagnose;
 use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
-use linerate_record::site::Site;
+use linerate_record::site::{Site, key};
 use linerate_record::units::ByteRate;
 use linerate_site::SiteFile;
 
@@ -90,7 +90,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     if flags.source.has_readings() {
         if let Some(size) = flags.obj_size {
             site.data.object_bytes = size.0;
-            site.assumed.remove("data.object_size");
+            site.assumed.remove(key::DATA_OBJECT_SIZE);
         }
         return explain_readings(flags, &site, &file);
     }
@@ -120,7 +120,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     if let Some(size) = object_bytes {
         site.data.object_bytes = size;
         // What was measured is stated, whatever the site says.
-        site.assumed.remove("data.object_size");
+        site.assumed.remove(key::DATA_OBJECT_SIZE);
     }
     let observations =
         Observations { figures, error_share: least_figure_error(flags).share, nodes_alone: flags.nodes_alone };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use linerate_model::error::ModelError;
 use linerate_model::layout::LayoutError;
-use linerate_record::site::{OBJECT_BYTES_MAX, Protection, Site};
+use linerate_record::site::{OBJECT_BYTES_MAX, Protection, Site, key};
 use linerate_record::units::{Bytes, UnitError};
 use linerate_site::SiteFile;
 
@@ -55,7 +55,7 @@ fn layout_error(error: &LayoutError, site: &Site, file: &SiteFile) -> (String, S
         LayoutError::NoDrives { group } => of_group(group, "drives"),
         LayoutError::NoSymmetricSet { group, .. } => of_group(group, "count"),
         LayoutError::StatedSet { set_drives, group, nodes, drives_per_node, known } => {
-            match (file.states("engine.set_drives"), site.engine.protection) {
+            match (file.states(key::ENGINE_SET_DRIVES), site.engine.protection) {
                 (false, Protection::Sets { parity: Some(parity), .. }) => {
                     let shards = format!("{}+{parity}", set_drives.saturating_sub(parity));
                     let what = format!(
@@ -64,15 +64,15 @@ fn layout_error(error: &LayoutError, site: &Site, file: &SiteFile) -> (String, S
                     );
                     let advice =
                         format!("data and parity together can be {known}; EC:{parity} leaves it to the engine");
-                    return ("engine.protection".to_owned(), what, advice);
+                    return (key::ENGINE_PROTECTION.to_owned(), what, advice);
                 }
-                _ => "engine.set_drives".to_owned(),
+                _ => key::ENGINE_SET_DRIVES.to_owned(),
             }
         }
         LayoutError::Parity { .. }
         | LayoutError::Protection { .. }
         | LayoutError::NoData { .. }
-        | LayoutError::TooFewNodes { .. } => "engine.protection".to_owned(),
+        | LayoutError::TooFewNodes { .. } => key::ENGINE_PROTECTION.to_owned(),
     };
     // What is wrong stands before the colon, what to write behind it.
     let (what, advice) = text.split_once(": ").unwrap_or((&text, "use more nodes, or fewer shards"));

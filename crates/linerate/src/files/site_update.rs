@@ -13,7 +13,7 @@ use linerate_analysis::net::view::{
 use linerate_model::plan::of_bonds;
 use linerate_record::net::{NetSpace, NetWay};
 use linerate_record::plan::Spread;
-use linerate_record::site::{Encapsulation, Fabric, IpVersion, Plane, Site};
+use linerate_record::site::{Encapsulation, Fabric, IpVersion, Plane, Site, key};
 use linerate_site::{SiteFile, written};
 
 use crate::files::atomic_write::{replace, write_failure};
@@ -22,9 +22,6 @@ use crate::terminal::failure::Failure;
 use crate::terminal::progress::print_error;
 
 const SITE_BYTES_MAX: u64 = 1 << 20;
-
-/// The key of what racks carry of what their machines can send.
-const OVERSUBSCRIPTION_KEY: &str = "fabric.oversubscription";
 
 /// MTUs that a site can state.
 const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
@@ -134,7 +131,7 @@ fn chosen_plane<'s>(
 
 /// What a site says at a key that is written here.
 fn stated_value(site: &Site, key: &str) -> Option<String> {
-    if key == OVERSUBSCRIPTION_KEY {
+    if key == key::FABRIC_OVERSUBSCRIPTION {
         return site.fabric.oversubscription.map(ratio_to_one);
     }
     let (plane, key) = key.strip_prefix("planes.")?.split_once('.')?;
@@ -193,9 +190,9 @@ fn racks_finding(view: &NetView, fabric: &Fabric, notes: &mut Vec<String>) -> Op
         Some(_) if fabric.oversubscription.is_none() && fabric.rack_uplink_bits_per_s.is_some() => {
             "the site states rack_uplinks in its place"
         }
-        Some(ratio) => return Some((OVERSUBSCRIPTION_KEY.to_owned(), ratio_to_one(ratio))),
+        Some(ratio) => return Some((key::FABRIC_OVERSUBSCRIPTION.to_owned(), ratio_to_one(ratio))),
     };
-    notes.push(format!("{OVERSUBSCRIPTION_KEY} is not written: {why}"));
+    notes.push(format!("{} is not written: {why}", key::FABRIC_OVERSUBSCRIPTION));
     None
 }
 

@@ -1,6 +1,7 @@
 //! The clients' links.
 
 use linerate_record::plan::Resource;
+use linerate_record::site::key;
 
 use super::description::{Wording, derived, factor, link, percent, rate, stated};
 use super::links::client;
@@ -36,9 +37,9 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     Wording {
         formula: "clients × speed × goodput / (bytes per client byte)".to_owned(),
         inputs: vec![
-            stated(site, "clients", site.clients.count.to_string(), "clients.count".to_owned()),
-            stated(site, "speed", link(speed_bits_per_s(case, direction)), "clients.speed".to_owned()),
-            stated(site, "MTU", format!("{} B", framing.mtu_bytes), "clients.mtu".to_owned()),
+            stated(site, "clients", site.clients.count.to_string(), key::CLIENTS_COUNT.to_owned()),
+            stated(site, "speed", link(speed_bits_per_s(case, direction)), key::CLIENTS_SPEED.to_owned()),
+            stated(site, "MTU", format!("{} B", framing.mtu_bytes), key::CLIENTS_MTU.to_owned()),
             derived("goodput", percent(framing.goodput())),
             derived("one client's link", rate(limit.capacity)),
             derived("bytes per client byte", factor(limit.demand)),

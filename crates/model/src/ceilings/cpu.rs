@@ -1,7 +1,7 @@
 //! Processors of a node: what they do per byte.
 
 use linerate_record::plan::Resource;
-use linerate_record::site::Site;
+use linerate_record::site::{Site, key};
 
 use super::description::{Wording, derived, estimate, factor, group, nodes, path, rate, stated, way_in};
 use super::one_node::ResourceDemand;
@@ -67,7 +67,7 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
         if let Some(per_core) = case.site.clients.per_core_bytes_per_s {
             inputs.push(derived("bytes of the node's own client", factor(passes.requested)));
             let value = format!("{} per core", rate(per_core));
-            inputs.push(stated(case.site, "a client's own work", value, "clients.per_core".to_owned()));
+            inputs.push(stated(case.site, "a client's own work", value, key::CLIENTS_PER_CORE.to_owned()));
         }
     }
     inputs.extend(way_in(case.site));

@@ -1,7 +1,7 @@
 //! How a limit is told: formula, inputs and source.
 
 use linerate_record::plan::{Ceiling, Input, SMALL_BYTES};
-use linerate_record::site::{Entry, NodeGroup, Site};
+use linerate_record::site::{Entry, NodeGroup, Site, key};
 use linerate_record::units;
 
 use super::{Case, ResourceLimit};
@@ -75,7 +75,7 @@ pub(super) fn nodes(site: &Site) -> Input {
 /// their own are what everything is described for that says nothing of either.
 pub(super) fn way_in(site: &Site) -> Vec<Input> {
     let on_nodes = site.has_clients_on_nodes();
-    let clients = on_nodes.then(|| stated(site, "clients on", "nodes".to_owned(), "clients.on".to_owned()));
+    let clients = on_nodes.then(|| stated(site, "clients on", "nodes".to_owned(), key::CLIENTS_ON.to_owned()));
     let decides = on_nodes || !matches!(site.entry, Entry::ClientSide);
     let entry = decides.then(|| stated(site, "entry", entry_name(site.entry).to_owned(), "entry".to_owned()));
     clients.into_iter().chain(entry).collect()

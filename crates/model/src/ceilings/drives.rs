@@ -1,7 +1,7 @@
 //! Drives, in bytes and in operations.
 
 use linerate_record::plan::{Input, Resource};
-use linerate_record::site::{Drives, NodeGroup, Product};
+use linerate_record::site::{Drives, NodeGroup, Product, key};
 
 use super::description::{Wording, derived, factor, group, nodes, path, rate, stated};
 use super::{Case, Kind, ResourceLimit};
@@ -87,7 +87,7 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
                      turns on a drive (docs/method/ceilings.md, \"Drives\")",
         };
     }
-    inputs.push(stated(site, "object", io_size_in_words(case), "data.object_size".to_owned()));
+    inputs.push(stated(site, "object", io_size_in_words(case), key::DATA_OBJECT_SIZE.to_owned()));
     Wording {
         formula: "nodes × drives × operations per second × object / (operations per request)".to_owned(),
         inputs,

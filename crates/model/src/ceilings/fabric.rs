@@ -1,7 +1,7 @@
 //! The uplinks of racks.
 
 use linerate_record::plan::{Input, Resource, Work};
-use linerate_record::site::{NodeGroup, Product, Site};
+use linerate_record::site::{NodeGroup, Product, Site, key};
 
 use super::description::{Wording, derived, factor, link, percent, rate, stated, way_in};
 use super::links::{private, public};
@@ -148,7 +148,7 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
 fn explain_clients(case: &Case, limit: &ResourceLimit) -> Wording {
     let (site, fabric) = (case.site, &case.site.fabric);
     let way = if limit.resource == Resource::ClientRackUp { "up" } else { "down" };
-    let key = if fabric.oversubscription.is_some() { "fabric.oversubscription" } else { "fabric.rack_uplinks" };
+    let key = if fabric.oversubscription.is_some() { key::FABRIC_OVERSUBSCRIPTION } else { key::FABRIC_RACK_UPLINKS };
     let uplinks = link(fabric.rack_uplink_bits_per_s.unwrap_or_default());
     let of_clients =
         |name: &str, value: u32, key: &str| stated(site, name, value.to_string(), format!("clients.{key}"));

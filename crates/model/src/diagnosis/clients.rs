@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use linerate_record::diagnosis::{Cause, SocketPath, SocketUse, Suspect};
 use linerate_record::readings::ReadMeasure;
-use linerate_record::site::Site;
+use linerate_record::site::{Site, key};
 use linerate_record::units::{bits_per_s, percent};
 
 use super::outlier_rows::spread;
@@ -116,7 +116,7 @@ fn fullest(
 /// Clients whose links were read and have room both ways: what is lost there is not lost because these are full as a
 /// mean. Of a speed that is neither read nor stated, nobody knows what room it leaves.
 pub(super) fn roomy(grid: &Grid<'_>, site: &Site) -> BTreeSet<String> {
-    let is_stated = !site.is_assumed("clients.speed");
+    let is_stated = !site.is_assumed(key::CLIENTS_SPEED);
     let has_room = |client: usize, of: ReadMeasure| {
         let (name, values, capacity) = busiest(grid, site, client, of)?;
         let speed = grid.part(ReadMeasure::LinkSpeed, client, name).and_then(|values| grid.median(values));

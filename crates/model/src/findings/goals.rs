@@ -3,6 +3,7 @@
 
 use linerate_record::finding::Severity;
 use linerate_record::plan::{Goal, PlanFinding, PlanFindingKind, PoolLayout, SiteGoal, WorkPlan};
+use linerate_record::site::key;
 use linerate_record::units::{bytes_iec, bytes_per_s_iec, duration_ns};
 
 use super::{Case, finding, lowest};
@@ -139,7 +140,7 @@ fn mean_at_load(case: &Case, work: &WorkPlan) -> Option<(f64, String)> {
         return Some((mean_ns, format!("at {}", bytes_per_s_iec(goal))));
     }
     let (point, whose) = match &curve.clients {
-        Some(point) if case.site.assumed.contains_key("clients.connections") => {
+        Some(point) if case.site.assumed.contains_key(key::CLIENTS_CONNECTIONS) => {
             (point, ", as the site's clients would keep with the assumed number of connections")
         }
         Some(point) => (point, ", as the site's clients keep"),

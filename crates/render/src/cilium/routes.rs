@@ -1,6 +1,6 @@
 //! Addresses and routes: pools, BGP, and announcements in a segment.
 
-use linerate_record::site::{Bgp, TrafficPolicy};
+use linerate_record::site::{Bgp, TrafficPolicy, key};
 
 use crate::deployment::Deployment;
 use crate::engine::{ANNOUNCED, traffic_policy};
@@ -53,7 +53,7 @@ fn selected(label: (&str, &str)) -> Tree {
 fn pool(deployment: &Deployment<'_>) -> Tree {
     let blocks = deployment.kubernetes.load_balancer.iter().map(|prefix| map([set("cidr", prefix.to_string())]));
     let spec = map([
-        set("blocks", list(blocks)).because("kubernetes.load_balancer"),
+        set("blocks", list(blocks)).because(key::KUBERNETES_LOAD_BALANCER),
         set("serviceSelector", selected(ANNOUNCED)),
     ]);
     resource("v2", "CiliumLoadBalancerIPPool", None, spec)
@@ -61,7 +61,7 @@ fn pool(deployment: &Deployment<'_>) -> Tree {
 
 fn cluster(deployment: &Deployment<'_>, bgp: &Bgp) -> Tree {
     let has_private = deployment.site.planes.private.is_some();
-    let mut peer = vec![set("name", "switch"), set("peerASN", bgp.peer_as).because("kubernetes.bgp.peer_as")];
+    let mut peer = vec![set("name", "switch"), set("peerASN", bgp.peer_as).because(key::KUBERNETES_BGP_PEER_AS)];
     match &bgp.peer {
         Some(address) => {
             let plane = if has_private { "; the routes to pods are on the plane that it is on" } else { "" };
@@ -85,7 +85,7 @@ fn cluster(deployment: &Deployment<'_>, bgp: &Bgp) -> Tree {
     peer.push(set("peerConfigRef", map([set("name", NAME)])));
     let instance = map([
         set("name", "nodes"),
-        set("localASN", bgp.local_as).because("kubernetes.bgp.local_as"),
+        set("localASN", bgp.local_as).because(key::KUBERNETES_BGP_LOCAL_AS),
         set("peers", list([map(peer)])),
     ]);
     resource("v2", "CiliumBGPClusterConfig", None, map([set("bgpInstances", list([instance]))]))

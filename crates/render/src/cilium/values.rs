@@ -1,7 +1,7 @@
 //! Values of Cilium's chart: what the catalogue of settings advises, and what follows from variant and site.
 
 use linerate_record::knob::Locator;
-use linerate_record::site::{Entry, Kernel, Site, TrafficPolicy};
+use linerate_record::site::{Entry, Kernel, Site, TrafficPolicy, key};
 use linerate_settings::knobs::{KNOBS, KnobRow};
 
 use crate::bpf_tables::tables;
@@ -107,9 +107,9 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
         value(
             "ipam.operator.clusterPoolIPv4PodCIDRList",
             list([deployment.pod_cidr.to_string()]),
-            "kubernetes.pod_cidr",
+            key::KUBERNETES_POD_CIDR,
         ),
-        value("ipam.operator.clusterPoolIPv4MaskSize", kubernetes.node_mask.into(), "kubernetes.node_mask"),
+        value("ipam.operator.clusterPoolIPv4MaskSize", kubernetes.node_mask.into(), key::KUBERNETES_NODE_MASK),
         value("devices", list(devices(deployment.site)), &of_devices(deployment)),
     ];
     if deployment.variant.has_tunnel() {
@@ -155,8 +155,8 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
         all.push(value("operator.prometheus.enabled", true.into(), "kubernetes.observation: those of the operator"));
     }
     if let Some(mesh) = &kubernetes.mesh {
-        all.push(value("cluster.name", mesh.name.as_str().into(), "kubernetes.mesh.name"));
-        all.push(value("cluster.id", mesh.id.into(), "kubernetes.mesh.id"));
+        all.push(value("cluster.name", mesh.name.as_str().into(), key::KUBERNETES_MESH_NAME));
+        all.push(value("cluster.id", mesh.id.into(), key::KUBERNETES_MESH_ID));
         all.push(value(
             "clustermesh.useAPIServer",
             true.into(),
@@ -169,8 +169,8 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
 /// Which link packets among pods take: Cilium leaves that to the node's routes.
 fn way(deployment: &Deployment<'_>) -> String {
     let among = match &deployment.site.planes.private {
-        Some(_) => "planes.private.link",
-        None => "planes.public.link",
+        Some(_) => key::PLANES_PRIVATE_LINK,
+        None => key::PLANES_PUBLIC_LINK,
     };
     if deployment.bgp.is_some() {
         return format!(
@@ -194,7 +194,7 @@ fn of_devices(deployment: &Deployment<'_>) -> String {
              does not state"
         ),
         (Some(_), true) => links.to_owned(),
-        (None, _) => "planes.public.link".to_owned(),
+        (None, _) => key::PLANES_PUBLIC_LINK.to_owned(),
     };
     format!("{why}. {others}")
 }

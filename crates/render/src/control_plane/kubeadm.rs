@@ -3,6 +3,7 @@
 use super::{DescribedPlane, SCHEDULER, host_endpoint, kubelet, names};
 use crate::catalogue::{self, ComponentSetting, setting};
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
+use linerate_record::site::key;
 
 const VERSION: &str = "kubeadm.k8s.io/v1beta4";
 
@@ -52,7 +53,7 @@ fn cluster(of: DescribedPlane<'_>) -> Tree {
     let (api_server, api_port) = deployment.api.keys();
     let mut lines = head(VERSION, "ClusterConfiguration");
     lines.extend([
-        set("kubernetesVersion", format!("v{}", plane.version)).because("kubernetes.control_plane.version"),
+        set("kubernetesVersion", format!("v{}", plane.version)).because(key::KUBERNETES_CONTROL_PLANE_VERSION),
         set("controlPlaneEndpoint", format!("{}:{}", deployment.api.host, deployment.api.port))
             .because(format!("{api_server}, {api_port}")),
         set("networking", networking(of)),
@@ -75,10 +76,10 @@ fn cluster(of: DescribedPlane<'_>) -> Tree {
 
 fn networking(of: DescribedPlane<'_>) -> Tree {
     map([
-        set("serviceSubnet", of.plane.service_cidr.to_string()).because("kubernetes.control_plane.service_cidr"),
-        set("podSubnet", of.deployment.pod_cidr.to_string()).because("kubernetes.pod_cidr"),
+        set("serviceSubnet", of.plane.service_cidr.to_string()).because(key::KUBERNETES_CONTROL_PLANE_SERVICE_CIDR),
+        set("podSubnet", of.deployment.pod_cidr.to_string()).because(key::KUBERNETES_POD_CIDR),
         set("dnsDomain", of.deployment.domain()).because(match of.deployment.kubernetes.dns {
-            Some(_) => "kubernetes.dns.domain",
+            Some(_) => key::KUBERNETES_DNS_DOMAIN,
             None => "kubeadm's own",
         }),
     ])

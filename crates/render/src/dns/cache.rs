@@ -5,6 +5,7 @@ use super::{
     ports_of_dns, probe,
 };
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
+use linerate_record::site::key;
 
 const NAME: &str = "node-local-dns";
 
@@ -86,7 +87,7 @@ fn container(of: DescribedDns<'_>, address: &str) -> Tree {
     let local = format!("{LOCAL},{address}");
     map([
         set("name", "node-cache"),
-        set("image", of.dns.cache_image.as_str()).because("kubernetes.dns.cache_image"),
+        set("image", of.dns.cache_image.as_str()).because(key::KUBERNETES_DNS_CACHE_IMAGE),
         set("imagePullPolicy", "IfNotPresent"),
         set(
             "args",

@@ -2,6 +2,7 @@
 
 use super::{CacheTimes, DescribedDns, NAMESPACE, SERVICE, metadata, object, ports_of_container, ports_of_dns, probe};
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
+use linerate_record::site::key;
 
 const NAME: &str = "coredns";
 
@@ -99,7 +100,7 @@ fn selector() -> Tree {
 
 fn service(of: DescribedDns<'_>, address: &str) -> Tree {
     let why = match of.dns.cluster_ip {
-        Some(_) => "kubernetes.dns.cluster_ip",
+        Some(_) => key::KUBERNETES_DNS_CLUSTER_IP,
         None => "The tenth address of kubernetes.control_plane.service_cidr, as kubeadm takes it.",
     };
     let spec = map([
@@ -148,7 +149,7 @@ fn container(of: DescribedDns<'_>) -> Tree {
     let capabilities = map([set("add", list(["NET_BIND_SERVICE"])), set("drop", list(["ALL"]))]);
     map([
         set("name", NAME),
-        set("image", of.dns.image.as_str()).because("kubernetes.dns.image"),
+        set("image", of.dns.image.as_str()).because(key::KUBERNETES_DNS_IMAGE),
         set("imagePullPolicy", "IfNotPresent"),
         set("args", list(["-conf", "/etc/coredns/Corefile"])),
         ports_of_container(9153),

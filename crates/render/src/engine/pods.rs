@@ -1,6 +1,6 @@
 //! The pods of a pool.
 
-use linerate_record::site::Product;
+use linerate_record::site::{Product, key};
 use linerate_record::units::bytes_iec;
 
 use super::{CONSOLE, PORT};
@@ -77,7 +77,7 @@ fn container(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
     }
     let mut spec = vec![
         set("name", deployment.name),
-        set("image", deployment.image).because("kubernetes.image"),
+        set("image", deployment.image).because(key::KUBERNETES_IMAGE),
         set("imagePullPolicy", "IfNotPresent").because("The version does not move: a restart needs no registry."),
     ];
     spec.extend(arguments(deployment));

@@ -3,7 +3,7 @@
 //! A watch in a pod ends with the pod, so that settings would stay that nobody confirmed. The pod therefore only begins
 //! a unit of the machine's own systemd: there are the journal and the watch.
 
-use linerate_record::site::Applier;
+use linerate_record::site::{Applier, key};
 
 use super::PROFILE;
 use crate::api_server_route::LOCAL;
@@ -120,7 +120,7 @@ fn container(applier: &Applier) -> Tree {
     let check = map([set("command", list(["test", "!", "-e", "/state/differs"]))]);
     map([
         set("name", "applier"),
-        set("image", applier.image.as_str()).because("kubernetes.applier.image"),
+        set("image", applier.image.as_str()).because(key::KUBERNETES_APPLIER_IMAGE),
         set("imagePullPolicy", "IfNotPresent"),
         set("command", list(["sh", "/scripts/applier.sh"])),
         set("readinessProbe", map([set("exec", check), set("periodSeconds", 60_u32)]))

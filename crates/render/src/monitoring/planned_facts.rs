@@ -3,7 +3,7 @@
 use linerate_model::bond::Direction::{self, Egress, Ingress};
 use linerate_model::bond::{line_rate_bits_per_s, ports, usable_members};
 use linerate_model::ethernet::Framing;
-use linerate_record::site::{BondMode, NodeGroup, Plane};
+use linerate_record::site::{BondMode, NodeGroup, Plane, key};
 
 use crate::deployment::{DeployedPool, Deployment};
 
@@ -90,9 +90,9 @@ fn kind<'s>(deployment: &'s Deployment<'_>, pool: &'s DeployedPool<'_>, i: usize
 
 fn links<'s>(deployment: &'s Deployment<'_>, group: &'s NodeGroup) -> Vec<WatchedLink<'s>> {
     let planes = &deployment.site.planes;
-    let mut all = vec![link(group, &planes.public, "planes.public")];
+    let mut all = vec![link(group, &planes.public, key::PLANES_PUBLIC)];
     if let Some(private) = planes.private.as_ref().filter(|private| private.link != planes.public.link) {
-        all.push(link(group, private, "planes.private"));
+        all.push(link(group, private, key::PLANES_PRIVATE));
     }
     all
 }

@@ -1,6 +1,6 @@
 //! StorageClasses of a provisioner, which makes volumes itself, and what is lost with it.
 
-use linerate_record::site::Provisioner;
+use linerate_record::site::{Provisioner, key};
 
 use crate::deployment::{DeployedPool, Deployment};
 use crate::object_names::stable_uuid;
@@ -74,7 +74,7 @@ fn of_directpv(pool: &DeployedPool<'_>, name: &str) -> Vec<CommentedEntry> {
     }
     let label = map([set("key", "directpv.min.io/identity"), set("values", list(["directpv-min-io"]))]);
     vec![
-        set("provisioner", "directpv-min-io").because("kubernetes.provisioner"),
+        set("provisioner", "directpv-min-io").because(key::KUBERNETES_PROVISIONER),
         set("parameters", map(parameters)),
         set("allowedTopologies", list([map([set("matchLabelExpressions", list([label]))])]))
             .because("Nodes on which DirectPV runs."),
@@ -91,7 +91,7 @@ fn of_topolvm(drive: usize) -> Vec<CommentedEntry> {
         set("csi.storage.k8s.io/fstype", "xfs"),
         set("topolvm.io/device-class", crate::deployment::claim_template(drive)).because(why),
     ];
-    vec![set("provisioner", "topolvm.io").because("kubernetes.provisioner"), set("parameters", map(parameters))]
+    vec![set("provisioner", "topolvm.io").because(key::KUBERNETES_PROVISIONER), set("parameters", map(parameters))]
 }
 
 /// What a site gives up by a provisioner.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::knob::Snapshot;
 use linerate_record::machine;
-use linerate_record::site::{NodeGroup, Plane, Planes, Site};
+use linerate_record::site::{NodeGroup, Plane, Planes, Site, key};
 
 /// Drivers of interfaces behind which there is no card. They state a speed that is a constant.
 const WITHOUT_CARD: [&str; 2] = ["veth", "tun"];
@@ -19,14 +19,14 @@ pub fn site_from_machine(snapshot: &Snapshot) -> Site {
         assumed.insert(path.to_owned(), reason.to_owned());
     };
     because("nodes.machine.count", "one: this machine; other nodes are not known");
-    because("planes.public.link", "the machine's fastest interface carries the load");
-    because("planes.private", "none: clients' and nodes' traffic share it");
-    because("planes.public.encapsulation", "none");
-    because("clients.count", "16, of 16 connections each");
-    because("data.object_size", "64 MiB");
+    because(key::PLANES_PUBLIC_LINK, "the machine's fastest interface carries the load");
+    because(key::PLANES_PRIVATE, "none: clients' and nodes' traffic share it");
+    because(key::PLANES_PUBLIC_ENCAPSULATION, "none");
+    because(key::CLIENTS_COUNT, "16, of 16 connections each");
+    because(key::DATA_OBJECT_SIZE, "64 MiB");
     let program = snapshot.engines.first().map(|engine| engine.program.as_str());
     if program.is_none() {
-        because("engine.product", "MinIO: no server was found on the machine");
+        because(key::ENGINE_PRODUCT, "MinIO: no server was found on the machine");
     }
     let unstated = unstated(program);
     let Some(unstated_group) = unstated.groups.first() else { return Site { assumed, ..unstated } };

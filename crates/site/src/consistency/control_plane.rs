@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use linerate_record::site::{ClusterDns, ControlPlane, Kubernetes, Prefix, Site, parse_ipv4};
+use linerate_record::site::{ClusterDns, ControlPlane, Kubernetes, Prefix, Site, key, parse_ipv4};
 
 use super::super::defaults::InconsistentValue;
 
@@ -72,7 +72,7 @@ pub(super) fn control_plane(site: &Site, kubernetes: &Kubernetes, faults: &mut V
 
 /// Servers that others' names are asked of: one that asks back would be asked without an end.
 fn upstream(dns: &ClusterDns, services: Option<Prefix>, faults: &mut Vec<InconsistentValue>) {
-    let path = "kubernetes.dns.upstream";
+    let path = key::KUBERNETES_DNS_UPSTREAM;
     if dns.upstream.len() > UPSTREAM_MAX {
         let what = format!("{} servers", dns.upstream.len());
         faults.push(InconsistentValue::new(path, what, format!("CoreDNS takes {UPSTREAM_MAX} at the most")));
@@ -86,7 +86,7 @@ fn upstream(dns: &ClusterDns, services: Option<Prefix>, faults: &mut Vec<Inconsi
 }
 
 fn machines(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<InconsistentValue>) {
-    let path = "kubernetes.control_plane";
+    let path = key::KUBERNETES_CONTROL_PLANE;
     let minor = plane.version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()).unwrap_or_default();
     let advice = format!("write 1.{MINOR_MIN}.0 or later");
     if minor < MINOR_MIN {
@@ -122,7 +122,7 @@ fn machines(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Inco
 }
 
 fn ports(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<InconsistentValue>) {
-    let (path, bound) = ("kubernetes.control_plane.port", "kubernetes.control_plane.bind_port");
+    let (path, bound) = (key::KUBERNETES_CONTROL_PLANE_PORT, key::KUBERNETES_CONTROL_PLANE_BIND_PORT);
     let is_proxied = kubernetes.api_server.is_none();
     let proxied: &[(u32, &str)] = if is_proxied { &[(plane.port, path), (plane.port + 1, path)] } else { &[] };
     for &(port, path) in proxied.iter().chain(&[(plane.bind_port, bound)]) {
@@ -145,7 +145,7 @@ fn ports(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mu
 }
 
 fn services(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<InconsistentValue>) {
-    let (path, services) = ("kubernetes.control_plane.service_cidr", plane.service_cidr);
+    let (path, services) = (key::KUBERNETES_CONTROL_PLANE_SERVICE_CIDR, plane.service_cidr);
     if !SERVICE_LENGTHS.contains(&services.length) {
         let what = format!("services in {services}");
         let (least, most) = (SERVICE_LENGTHS.start(), SERVICE_LENGTHS.end());
@@ -157,8 +157,8 @@ fn services(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: 
         let what = format!("services' {services} overlaps {whose} {other}");
         let (at, advice) = match (site.is_assumed(path), whose) {
             (false, _) => (path, "write other addresses"),
-            (true, "the pods'") => ("kubernetes.pod_cidr", "write other addresses, or control_plane.service_cidr"),
-            (true, _) => ("kubernetes.load_balancer", "write other addresses, or control_plane.service_cidr"),
+            (true, "the pods'") => (key::KUBERNETES_POD_CIDR, "write other addresses, or control_plane.service_cidr"),
+            (true, _) => (key::KUBERNETES_LOAD_BALANCER, "write other addresses, or control_plane.service_cidr"),
         };
         faults.push(InconsistentValue::new(at, what, advice));
     }
@@ -167,7 +167,7 @@ fn services(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: 
         if dns.cluster_ip.as_deref().and_then(parse_ipv4) == Some(first.first) {
             let what = format!("the service of DNS at {first}, which is that of API servers");
             faults.push(InconsistentValue::new(
-                "kubernetes.dns.cluster_ip",
+                key::KUBERNETES_DNS_CLUSTER_IP,
                 what,
                 "write another one, or leave it out",
             ));

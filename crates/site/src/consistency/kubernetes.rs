@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use linerate_record::site::{Hosts, Kubernetes, Prefix, Site};
+use linerate_record::site::{Hosts, Kubernetes, Prefix, Site, key};
 
 use super::super::defaults::InconsistentValue;
 use super::control_plane::control_plane;
@@ -50,18 +50,18 @@ fn namespace(kubernetes: &Kubernetes, faults: &mut Vec<InconsistentValue>) {
     if is_of_kubernetes(name) {
         let what = format!("namespace {name:?}, which is of Kubernetes");
         let advice = "write one of the engine's own, such as object-store: its pods are restricted";
-        faults.push(InconsistentValue::new("kubernetes.namespace", what, advice));
+        faults.push(InconsistentValue::new(key::KUBERNETES_NAMESPACE, what, advice));
     }
     if kubernetes.observation.as_ref().is_some_and(|of| of.namespace == name) {
         let what = format!("namespace {name:?}, which is the engine's");
         let advice = "write that of Prometheus, such as monitoring: the engine's is restricted, and node_exporter \
                       needs the machine's files";
-        faults.push(InconsistentValue::new("kubernetes.observation.namespace", what, advice));
+        faults.push(InconsistentValue::new(key::KUBERNETES_OBSERVATION_NAMESPACE, what, advice));
     }
     if let Some(load) = kubernetes.load.as_ref().filter(|load| is_of_kubernetes(&load.namespace)) {
         let what = format!("namespace {:?}, which is not for clients", load.namespace);
         let advice = "write one of the clients' own, such as linerate: its pods are restricted";
-        faults.push(InconsistentValue::new("kubernetes.load.namespace", what, advice));
+        faults.push(InconsistentValue::new(key::KUBERNETES_LOAD_NAMESPACE, what, advice));
     }
 }
 
@@ -75,7 +75,7 @@ fn mesh(kubernetes: &Kubernetes, faults: &mut Vec<InconsistentValue>) {
     if mesh.name == "default" || mesh.name.len() > MESH_NAME_BYTES_MAX {
         let what = format!("cluster {:?}, which Cilium refuses in a mesh", mesh.name);
         let advice = format!("write {MESH_NAME_BYTES_MAX} characters at most, and not default");
-        faults.push(InconsistentValue::new("kubernetes.mesh.name", what, advice));
+        faults.push(InconsistentValue::new(key::KUBERNETES_MESH_NAME, what, advice));
     }
 }
 
@@ -159,28 +159,32 @@ fn addresses(site: &Site, kubernetes: &Kubernetes, faults: &mut Vec<Inconsistent
         let what = format!("prefixes of /{mask} in {pods}");
         let advice =
             format!("Cilium takes /{} at the longest there: {NODE_BITS_MAX} bits more", pods.length + NODE_BITS_MAX);
-        faults.push(InconsistentValue::new("kubernetes.node_mask", what, advice));
+        faults.push(InconsistentValue::new(key::KUBERNETES_NODE_MASK, what, advice));
     }
     if room <= u64::from(nodes) {
         let what = format!("{pods} has {room} prefixes of /{mask} for {nodes} nodes and the control plane");
-        faults.push(InconsistentValue::new("kubernetes.pod_cidr", what, "use a shorter prefix, or a longer node_mask"));
+        faults.push(InconsistentValue::new(
+            key::KUBERNETES_POD_CIDR,
+            what,
+            "use a shorter prefix, or a longer node_mask",
+        ));
     }
     if let Some(native) = kubernetes.native_cidr.filter(|native| !native.contains(&pods)) {
         let what = format!("native_cidr {native} without the pods' {pods}");
         faults.push(InconsistentValue::new(
-            "kubernetes.native_cidr",
+            key::KUBERNETES_NATIVE_CIDR,
             what,
             "it contains pod_cidr, or packets are masqueraded",
         ));
     }
     if UNUSABLE.iter().any(|unusable| unusable.overlaps(&pods)) {
         let advice = "write private addresses, such as 10.244.0.0/16";
-        faults.push(InconsistentValue::new("kubernetes.pod_cidr", format!("pods in {pods}"), advice));
+        faults.push(InconsistentValue::new(key::KUBERNETES_POD_CIDR, format!("pods in {pods}"), advice));
     }
     if let Some(taken) = kubernetes.load_balancer.iter().find(|pool| pool.overlaps(&pods)) {
         let what = format!("services' {taken} overlaps the pods' {pods}");
         faults.push(InconsistentValue::new(
-            "kubernetes.load_balancer",
+            key::KUBERNETES_LOAD_BALANCER,
             what,
             "services and pods have different addresses",
         ));
@@ -195,10 +199,10 @@ fn services(kubernetes: &Kubernetes, faults: &mut Vec<InconsistentValue>) {
         Some(format!("services' {one} overlaps {other}"))
     });
     if let Some(what) = overlapping {
-        faults.push(InconsistentValue::new("kubernetes.load_balancer", what, "write each address once"));
+        faults.push(InconsistentValue::new(key::KUBERNETES_LOAD_BALANCER, what, "write each address once"));
     }
     if let Some(one) = all.iter().find(|one| UNUSABLE.iter().any(|unusable| unusable.overlaps(one))) {
         let advice = "write addresses that clients can reach";
-        faults.push(InconsistentValue::new("kubernetes.load_balancer", format!("services in {one}"), advice));
+        faults.push(InconsistentValue::new(key::KUBERNETES_LOAD_BALANCER, format!("services in {one}"), advice));
     }
 }

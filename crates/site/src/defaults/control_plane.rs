@@ -1,6 +1,6 @@
 //! The control plane, the DNS, and what applies settings to machines.
 
-use linerate_record::site::{Applier, ClusterDns, ControlPlane, Prefix};
+use linerate_record::site::{Applier, ClusterDns, ControlPlane, Prefix, key};
 
 use super::kubernetes::{prefix, texts};
 use super::{Defaults, Map, bytes, text, whole};
@@ -9,7 +9,7 @@ use super::{Defaults, Map, bytes, text, whole};
 const NO_PREFIX: Prefix = Prefix { first: 0, length: 0 };
 
 pub(super) fn control_plane(map: &Map, api_port: u32, filling: &mut Defaults) -> ControlPlane {
-    const PATH: &str = "kubernetes.control_plane";
+    const PATH: &str = key::KUBERNETES_CONTROL_PLANE;
     ControlPlane {
         version: text(map, "version").unwrap_or_default(),
         hosts: texts(map, "hosts"),

@@ -2,11 +2,11 @@
 
 use super::DefaultRule::{Absent, Follows, Required, Value};
 use super::Shape::{Text, Texts, Whole};
-use super::{Key, NumberKind, TextKind, key, quantity};
+use super::{Key, NumberKind, TextKind, key, leaf, path, quantity};
 
 pub(super) const CONTROL_PLANE: &[Key] = &[
     key(
-        "version",
+        leaf(path::KUBERNETES_CONTROL_PLANE_VERSION),
         Text(TextKind::Version),
         Required,
         "Version of Kubernetes, 1.31 or later: kubeadm's configuration has v1beta4 from there on.",
@@ -18,9 +18,14 @@ pub(super) const CONTROL_PLANE: &[Key] = &[
         "Addresses of the machines of the control plane, each with an API server and a member of etcd; the \
          first begins the cluster.",
     ),
-    key("bind_port", Whole(1, 65_535), Follows("`api_port`"), "Port at which API servers listen."),
     key(
-        "port",
+        leaf(path::KUBERNETES_CONTROL_PLANE_BIND_PORT),
+        Whole(1, 65_535),
+        Follows("`api_port`"),
+        "Port at which API servers listen.",
+    ),
+    key(
+        leaf(path::KUBERNETES_CONTROL_PLANE_PORT),
         // The next one tells how it is.
         Whole(1024, 65_534),
         Value("7443", "not 6443, at which an API server of the same machine listens"),
@@ -28,7 +33,7 @@ pub(super) const CONTROL_PLANE: &[Key] = &[
          whether it reaches any.",
     ),
     key(
-        "service_cidr",
+        leaf(path::KUBERNETES_CONTROL_PLANE_SERVICE_CIDR),
         Text(TextKind::Prefix),
         Value("10.96.0.0/12", "the default of kubeadm"),
         "Addresses of services within the cluster.",
@@ -42,22 +47,32 @@ pub(super) const CONTROL_PLANE: &[Key] = &[
 ];
 
 pub(super) const DNS: &[Key] = &[
-    key("domain", Text(TextKind::Host), Value("cluster.local", "the default of kubeadm"), "Domain of services."),
     key(
-        "cluster_ip",
+        leaf(path::KUBERNETES_DNS_DOMAIN),
+        Text(TextKind::Host),
+        Value("cluster.local", "the default of kubeadm"),
+        "Domain of services.",
+    ),
+    key(
+        leaf(path::KUBERNETES_DNS_CLUSTER_IP),
         Text(TextKind::Address),
         Absent("the tenth address of `control_plane.service_cidr`, as kubeadm takes it"),
         "Address of the service of DNS; required without `control_plane`.",
     ),
-    key("image", Text(TextKind::Image), Required, "Image of CoreDNS, with a version or digest."),
     key(
-        "cache_image",
+        leaf(path::KUBERNETES_DNS_IMAGE),
+        Text(TextKind::Image),
+        Required,
+        "Image of CoreDNS, with a version or digest.",
+    ),
+    key(
+        leaf(path::KUBERNETES_DNS_CACHE_IMAGE),
         Text(TextKind::Image),
         Required,
         "Image of NodeLocal DNSCache (k8s-dns-node-cache), with a version or digest.",
     ),
     key(
-        "upstream",
+        leaf(path::KUBERNETES_DNS_UPSTREAM),
         Texts(TextKind::Address),
         Absent("those of the machine's own `/etc/resolv.conf`"),
         "Servers that answer for names outside of the cluster.",
@@ -66,7 +81,7 @@ pub(super) const DNS: &[Key] = &[
 
 pub(super) const APPLIER: &[Key] = &[
     key(
-        "image",
+        leaf(path::KUBERNETES_APPLIER_IMAGE),
         Text(TextKind::Image),
         Required,
         "Image with `sh`, `nsenter`, `nc` and `wget`, such as one of busybox, with a version or digest.",

@@ -3,22 +3,32 @@
 use super::DefaultRule::{Absent, Follows, Required, Value};
 use super::Shape::{Mapping, Name, OneOrMany, Text, Texts, Whole, Words};
 use super::control_plane::{APPLIER, CONTROL_PLANE, DNS};
-use super::{Key, NumberKind, TextKind, key, quantity};
+use super::{Key, NumberKind, TextKind, key, leaf, path, quantity};
 use crate::word_lists::PROVISIONERS;
 
 const TO_RENDER: &str = "not stated: `render` asks for it";
 
 pub(in crate::keys) const KUBERNETES: &[Key] = &[
-    key("namespace", Text(TextKind::Label), Follows("the engine's product"), "Namespace of the engine."),
     key(
-        "image",
+        leaf(path::KUBERNETES_NAMESPACE),
+        Text(TextKind::Label),
+        Follows("the engine's product"),
+        "Namespace of the engine.",
+    ),
+    key(
+        leaf(path::KUBERNETES_IMAGE),
         Text(TextKind::Image),
         Absent(TO_RENDER),
         "Image of the engine, with a version or digest; `latest` is none.",
     ),
-    key("hosts", OneOrMany("hosts", HOSTS, 64), Absent(TO_RENDER), "Machines of each kind of nodes."),
     key(
-        "api_server",
+        leaf(path::KUBERNETES_HOSTS),
+        OneOrMany("hosts", HOSTS, 64),
+        Absent(TO_RENDER),
+        "Machines of each kind of nodes.",
+    ),
+    key(
+        leaf(path::KUBERNETES_API_SERVER),
         Text(TextKind::Host),
         Absent(
             "127.0.0.1, HAProxy on each node, with `control_plane`; without it, `render` asks for it, because Cilium \
@@ -26,35 +36,40 @@ pub(in crate::keys) const KUBERNETES: &[Key] = &[
         ),
         "Name or address under which every node reaches the API server: a balancer of the site's own.",
     ),
-    key("api_port", Whole(1, 65_535), Value("6443", "the default of kubeadm"), "Port of the API server."),
-    key("pod_cidr", Text(TextKind::Prefix), Absent(TO_RENDER), "Addresses of pods."),
     key(
-        "node_mask",
+        leaf(path::KUBERNETES_API_PORT),
+        Whole(1, 65_535),
+        Value("6443", "the default of kubeadm"),
+        "Port of the API server.",
+    ),
+    key(leaf(path::KUBERNETES_POD_CIDR), Text(TextKind::Prefix), Absent(TO_RENDER), "Addresses of pods."),
+    key(
+        leaf(path::KUBERNETES_NODE_MASK),
         // Two addresses are of the network, one of Cilium's router and one of its health check: 12 are left.
         Whole(1, 28),
         Value("24", "Cilium's default (ipam.operator.clusterPoolIPv4MaskSize)"),
         "Length of the prefix of pod addresses that each node gets.",
     ),
     key(
-        "native_cidr",
+        leaf(path::KUBERNETES_NATIVE_CIDR),
         Text(TextKind::Prefix),
         Follows("`pod_cidr`"),
         "Addresses that are routed as they are, without masquerading; in a mesh, those of the pods of all clusters.",
     ),
     key(
-        "load_balancer",
+        leaf(path::KUBERNETES_LOAD_BALANCER),
         Texts(TextKind::Prefix),
         Absent("not stated: `render` asks for them where services have addresses of their own"),
         "Addresses for services of type LoadBalancer.",
     ),
     key(
-        "control_plane",
+        leaf(path::KUBERNETES_CONTROL_PLANE),
         Mapping("control_plane", CONTROL_PLANE),
         Absent("not rendered: something else makes it"),
         "Control plane, which kubeadm makes.",
     ),
     key(
-        "provisioner",
+        leaf(path::KUBERNETES_PROVISIONER),
         Words("provisioner", PROVISIONERS),
         Absent("volumes are written, each bound to its machine"),
         "Who makes volumes when pods are scheduled. What is lost with it: the order of erasure sets over racks.",
@@ -80,7 +95,12 @@ pub(in crate::keys) const KUBERNETES: &[Key] = &[
         Absent("nothing is scraped, and no alerts are rendered"),
         "Prometheus and Grafana of the cluster.",
     ),
-    key("load", Mapping("load", LOAD), Absent("no clients are rendered"), "Clients of linerate in the cluster."),
+    key(
+        leaf(path::KUBERNETES_LOAD),
+        Mapping("load", LOAD),
+        Absent("no clients are rendered"),
+        "Clients of linerate in the cluster.",
+    ),
 ];
 
 const HOSTS: &[Key] = &[
@@ -106,8 +126,13 @@ const HOSTS: &[Key] = &[
 ];
 
 const BGP: &[Key] = &[
-    key("local_as", Whole(1, 4_294_967_295), Required, "Autonomous system of the nodes."),
-    key("peer_as", Whole(1, 4_294_967_295), Required, "Autonomous system of the switches, one for all racks."),
+    key(leaf(path::KUBERNETES_BGP_LOCAL_AS), Whole(1, 4_294_967_295), Required, "Autonomous system of the nodes."),
+    key(
+        leaf(path::KUBERNETES_BGP_PEER_AS),
+        Whole(1, 4_294_967_295),
+        Required,
+        "Autonomous system of the switches, one for all racks.",
+    ),
     key(
         "peer",
         Text(TextKind::Address),
@@ -129,13 +154,18 @@ const BGP: &[Key] = &[
 ];
 
 const MESH: &[Key] = &[
-    key("id", Whole(1, 255), Required, "Number of the cluster, unique in the mesh."),
-    key("name", Text(TextKind::Label), Required, "Name of the cluster, unique in the mesh."),
+    key(leaf(path::KUBERNETES_MESH_ID), Whole(1, 255), Required, "Number of the cluster, unique in the mesh."),
+    key(leaf(path::KUBERNETES_MESH_NAME), Text(TextKind::Label), Required, "Name of the cluster, unique in the mesh."),
 ];
 
 const GIT: &[Key] = &[
-    key("repository", Text(TextKind::Repository), Required, "URL of the repository, without credentials."),
-    key("revision", Text(TextKind::Revision), Required, "Branch, tag or commit."),
+    key(
+        leaf(path::KUBERNETES_GIT_REPOSITORY),
+        Text(TextKind::Repository),
+        Required,
+        "URL of the repository, without credentials.",
+    ),
+    key(leaf(path::KUBERNETES_GIT_REVISION), Text(TextKind::Revision), Required, "Branch, tag or commit."),
     key(
         "path",
         Text(TextKind::Below),
@@ -143,7 +173,7 @@ const GIT: &[Key] = &[
         "Path of the rendered folder in the repository.",
     ),
     key(
-        "project",
+        leaf(path::KUBERNETES_GIT_PROJECT),
         Text(TextKind::Label),
         Value("default", "the project that Argo CD begins with"),
         "Project of Argo CD.",
@@ -157,7 +187,12 @@ const GIT: &[Key] = &[
 ];
 
 const OBSERVATION: &[Key] = &[
-    key("namespace", Text(TextKind::Label), Required, "Namespace of Prometheus, Grafana and node-exporter."),
+    key(
+        leaf(path::KUBERNETES_OBSERVATION_NAMESPACE),
+        Text(TextKind::Label),
+        Required,
+        "Namespace of Prometheus, Grafana and node-exporter.",
+    ),
     key(
         "release",
         Text(TextKind::Label),
@@ -169,7 +204,7 @@ const OBSERVATION: &[Key] = &[
 const LOAD: &[Key] = &[
     key("image", Text(TextKind::Image), Required, "Image of linerate, with a version or digest."),
     key(
-        "namespace",
+        leaf(path::KUBERNETES_LOAD_NAMESPACE),
         Text(TextKind::Label),
         Value("linerate", "the default of `fleet up`"),
         "Namespace of the clients.",

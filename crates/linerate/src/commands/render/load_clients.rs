@@ -1,6 +1,6 @@
 //! Clients in the cluster: the Job and the fleet file that `linerate fleet up` would make, as files.
 
-use linerate_record::site::Site;
+use linerate_record::site::{Site, key};
 use linerate_render::RenderedFile;
 use linerate_site::SiteFile;
 
@@ -12,7 +12,9 @@ pub(super) fn files(site: &Site, file: &SiteFile, replaced: &[(String, String)])
     use linerate_kube::manifest::{fleet, render};
 
     let Some(wishes) = fleet_wishes(site, replaced) else { return Ok(Vec::new()) };
-    wishes.checked().map_err(|error| Failure::usage(file.mistake("kubernetes.load", error.to_string(), error.fix)))?;
+    wishes
+        .checked()
+        .map_err(|error| Failure::usage(file.mistake(key::KUBERNETES_LOAD, error.to_string(), error.fix)))?;
     let head = format!(
         "# Clients of the site {}. Nothing applies them of itself: kubectl apply --filename load/clients.yaml starts \n\
          # them, and linerate bench --fleet load/fleet.yaml loads the engine from them. They end after {} minutes.\n\
@@ -37,7 +39,7 @@ pub(super) fn files(
         None => Ok(Vec::new()),
         Some(_) => {
             let advice = "leave it out, or use a linerate with the feature kube";
-            Err(Failure::usage(file.mistake("kubernetes.load", "this linerate reaches no pods", advice)))
+            Err(Failure::usage(file.mistake(key::KUBERNETES_LOAD, "this linerate reaches no pods", advice)))
         }
     }
 }

@@ -2,7 +2,7 @@
 //! the cost.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{NodeGroup, Site};
+use linerate_record::site::{NodeGroup, Site, key};
 use linerate_record::units::bytes_iec;
 
 use super::cpu::scaled;
@@ -39,7 +39,7 @@ pub(super) fn is_varied(site: &Site, path: &str) -> bool {
         "local_shards",
         "protection",
     ];
-    const WHOLE: [&str; 2] = ["entry", "engine.set_drives"];
+    const WHOLE: [&str; 2] = ["entry", key::ENGINE_SET_DRIVES];
     let last = path.rsplit('.').next().unwrap_or(path);
     let elsewhere = ELSEWHERE.contains(&last) || WHOLE.iter().any(|begin| path.starts_with(begin));
     elsewhere || !of_path(site, path).is_empty()

@@ -2,7 +2,7 @@
 //! are the limit.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{CLIENT_BYTES_PER_S, ClientsOn, Entry, Site};
+use linerate_record::site::{CLIENT_BYTES_PER_S, ClientsOn, Entry, Site, key};
 use linerate_record::units::bits_per_s;
 
 use super::speed::lower;
@@ -19,21 +19,21 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     active.dedup();
     for count in active.into_iter().filter(|&count| count > 0 && count < clients.count) {
         let claim = format!("{count} of {} clients carry the load", clients.count);
-        let cost = prior_cost(site, 3.5, &["clients.count"]);
+        let cost = prior_cost(site, 3.5, &[key::CLIENTS_COUNT]);
         found.push(new_variant("clients-active", count.to_string(), claim, cost, move |site| {
             site.clients.count = count
         }));
     }
     for ports in 1..clients.ports {
         let claim = format!("{ports} of {} ports of each client carry the load", clients.ports);
-        let cost = prior_cost(site, 3.0, &["clients.ports", "clients.bond"]);
+        let cost = prior_cost(site, 3.0, &[key::CLIENTS_PORTS, key::CLIENTS_BOND]);
         found
             .push(new_variant("clients-ports", ports.to_string(), claim, cost, move |site| site.clients.ports = ports));
     }
     for speed in lower(clients.speed_bits_per_s) {
         let claim = format!("clients' ports run at {}", bits_per_s(speed));
         let value = bits_per_s(speed);
-        let stated = vec![("clients.speed".to_owned(), bits_per_s(clients.speed_bits_per_s))];
+        let stated = vec![(key::CLIENTS_SPEED.to_owned(), bits_per_s(clients.speed_bits_per_s))];
         let variant =
             new_variant("clients-speed", value, claim, 4.0, move |site| site.clients.speed_bits_per_s = speed);
         found.push(variant.instead_of(site, stated));
@@ -43,10 +43,11 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
 
 /// Each storage node is a client of itself alone, so that links between nodes have shards and nothing else.
 fn on_nodes(site: &Site) -> Variant {
-    let stated = (site.clients.count > 0 && !site.is_assumed("clients.count"))
-        .then(|| format!("clients.count: {}", site.clients.count));
+    let stated = (site.clients.count > 0 && !site.is_assumed(key::CLIENTS_COUNT))
+        .then(|| format!("{}: {}", key::CLIENTS_COUNT, site.clients.count));
     let claim = "clients run on the storage nodes, and each asks its own";
-    let values = [("clients.on", "nodes"), ("entry", "local")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let values =
+        [(key::CLIENTS_ON, "nodes"), ("entry", "local")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     Variant::new("clients-on", "nodes", claim, 4.5, SiteParts::CLIENTS.and(SiteParts::ENTRY), |site| {
         (site.clients.on, site.entry) = (ClientsOn::Nodes, Entry::Local);
         site.clients.count = 0;

@@ -1,7 +1,7 @@
 //! Processors do less per second, or more per byte, than the model takes.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{Engine, Product, Site};
+use linerate_record::site::{Engine, Product, Site, key};
 
 use super::{FACTORS, of_factors, percent};
 use crate::explain::deviation::{SiteParts, Variant, prior_cost};
@@ -14,18 +14,19 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let mut found: Vec<Variant> = FACTORS.iter().map(|&factor| slower(site, factor)).collect();
     let engine = &site.engine;
     // As a plan of the corrected site: nodes of these use among themselves what they use with clients.
-    let is_one = matches!(engine.product, Product::Minio | Product::Rustfs) && site.is_assumed("engine.internal_tls");
+    let is_one =
+        matches!(engine.product, Product::Minio | Product::Rustfs) && site.is_assumed(key::ENGINE_INTERNAL_TLS);
     let with_clients: Switch = if is_one {
-        ("TLS with clients and among nodes", engine.tls, "engine.tls", |engine, on| {
+        ("TLS with clients and among nodes", engine.tls, key::ENGINE_TLS, |engine, on| {
             (engine.tls, engine.internal_tls) = (on, on);
         })
     } else {
-        ("TLS with clients", engine.tls, "engine.tls", |engine, on| engine.tls = on)
+        ("TLS with clients", engine.tls, key::ENGINE_TLS, |engine, on| engine.tls = on)
     };
     let switches: [Switch; 3] = [
         with_clients,
-        ("TLS among nodes", engine.internal_tls, "engine.internal_tls", |engine, on| engine.internal_tls = on),
-        ("encryption at rest", engine.encryption, "engine.encryption", |engine, on| engine.encryption = on),
+        ("TLS among nodes", engine.internal_tls, key::ENGINE_INTERNAL_TLS, |engine, on| engine.internal_tls = on),
+        ("encryption at rest", engine.encryption, key::ENGINE_ENCRYPTION, |engine, on| engine.encryption = on),
     ];
     for (what, on, path, set) in switches {
         let word = if on { "off" } else { "on" };

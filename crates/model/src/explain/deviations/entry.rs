@@ -1,7 +1,7 @@
 //! Requests take another way in than stated.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{Entry, Site, TrafficPolicy};
+use linerate_record::site::{Entry, Site, TrafficPolicy, key};
 
 use super::one_node::is_spread;
 use crate::explain::deviation::{CORRECTION, SiteParts, Variant};
@@ -83,7 +83,7 @@ pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant>
         .map(|&(entry, value, claim, cost)| {
             // A stated path with a policy that nobody stated leaves that alone open.
             let by_path = std::mem::discriminant(&entry) != std::mem::discriminant(&site.entry);
-            let key = if by_path { "entry.path" } else { "entry.policy" };
+            let key = if by_path { key::ENTRY_PATH } else { key::ENTRY_POLICY };
             let is_stated = !site.is_assumed(key);
             let (change, risks) = match entry {
                 Entry::Local => STATE_LOCAL,

@@ -1,7 +1,7 @@
 //! Objects are cut otherwise than stated: another parity, other sets, other pools.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{Protection, Site};
+use linerate_record::site::{Protection, Site, key};
 
 use crate::explain::deviation::{SiteParts, Variant};
 use crate::explain::readings::ReadingId;
@@ -75,5 +75,5 @@ fn stated(site: &Site) -> Option<String> {
         Protection::Erasure { data, parity } => format!("{data}+{parity}"),
         Protection::Replicas { copies } => format!("{copies} copies"),
     };
-    (!site.is_assumed("engine.protection")).then(|| format!("engine.protection: {reported}"))
+    (!site.is_assumed(key::ENGINE_PROTECTION)).then(|| format!("{}: {reported}", key::ENGINE_PROTECTION))
 }

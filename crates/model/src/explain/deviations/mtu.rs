@@ -1,7 +1,7 @@
 //! Packets are larger or smaller than stated.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::Site;
+use linerate_record::site::{Site, key};
 
 use crate::explain::deviation::{PlaneChoice, SiteParts, Variant, plane_choices};
 use crate::explain::readings::ReadingId;
@@ -26,7 +26,7 @@ fn new_variant(site: &Site, which: PlaneChoice, size: u32) -> Variant {
     let (planes, parts) = (which.in_words(), which.parts(SiteParts::PUBLIC_MTU, SiteParts::PRIVATE_MTU));
     let claim = format!("packets of {planes} are up to {size} bytes");
     // As a plan of the corrected site: clients of whom nothing else is stated have the packets of the public plane.
-    let clients_follow = which != PlaneChoice::Private && site.is_assumed("clients.mtu");
+    let clients_follow = which != PlaneChoice::Private && site.is_assumed(key::CLIENTS_MTU);
     let change = move |site: &mut Site| {
         which.change(site, |plane| plane.mtu_bytes = size);
         if clients_follow {

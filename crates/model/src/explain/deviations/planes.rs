@@ -1,7 +1,7 @@
 //! Both planes run over one link though they are stated to be separate, or the reverse.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{NodeGroup, Site};
+use linerate_record::site::{NodeGroup, Site, key};
 
 use crate::bond::ports;
 use crate::explain::deviation::{SiteParts, Variant, prior_cost};
@@ -17,7 +17,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
 fn shared(site: &Site) -> Variant {
     let link = &site.planes.public.link;
     let private = site.planes.private.iter();
-    let stated = private.map(|plane| ("planes.private.link".to_owned(), plane.link.clone())).collect();
+    let stated = private.map(|plane| (key::PLANES_PRIVATE_LINK.to_owned(), plane.link.clone())).collect();
     Variant::new("plane-shared", link, format!("traffic among nodes runs over {link} too"), 2.5, PRIVATE, |site| {
         site.planes.private = None
     })
@@ -47,7 +47,7 @@ fn separate(site: &Site) -> Option<Variant> {
         "plane-separate",
         &link,
         format!("traffic among nodes has {link} to itself"),
-        prior_cost(site, 3.0, &["planes.private"]),
+        prior_cost(site, 3.0, &[key::PLANES_PRIVATE]),
         PRIVATE,
         move |site| {
             let mut plane = site.planes.public.clone();
@@ -55,5 +55,5 @@ fn separate(site: &Site) -> Option<Variant> {
             site.planes.private = Some(plane);
         },
     );
-    Some(variant.shown_by(ReadingId::PlaneBytes).corrected(&[("planes.private.link".to_owned(), link)]))
+    Some(variant.shown_by(ReadingId::PlaneBytes).corrected(&[(key::PLANES_PRIVATE_LINK.to_owned(), link)]))
 }

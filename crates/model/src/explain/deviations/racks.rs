@@ -1,7 +1,7 @@
 //! Uplinks of racks carry less than what is below them, though the site does not say so.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{NodeGroup, Site};
+use linerate_record::site::{NodeGroup, Site, key};
 use linerate_record::units::bits_per_s;
 
 use crate::bond::line_rate_bits_per_s;
@@ -27,7 +27,8 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
         None => RATIOS.iter().map(|ratio| (whole / ratio, format!("{ratio}:1"))).collect(),
         Some(_) => LEFT.iter().map(|left| (whole * left, super::percent(*left))).collect(),
     };
-    let cost = prior_cost(site, 3.0, &["fabric.rack_uplinks", "fabric.oversubscription"]) + (choices.len() as f64).ln();
+    let cost =
+        prior_cost(site, 3.0, &[key::FABRIC_RACK_UPLINKS, key::FABRIC_OVERSUBSCRIPTION]) + (choices.len() as f64).ln();
     choices.into_iter().map(|(uplink, word)| new_variant(uplink, &word, full.is_some(), cost)).collect()
 }
 
