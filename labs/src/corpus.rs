@@ -2,8 +2,8 @@
 //! held against. Root, a MinIO, iperf3, ping, ss, curl and dd; half a minute a world, and hours for all.
 
 mod design;
+mod faults;
 mod lab;
-mod plants;
 mod record;
 
 use std::collections::BTreeMap;

@@ -154,8 +154,8 @@ fn circles(folder: &str, graph: &Graph) -> Vec<String> {
     let mut reported = Vec::new();
     for knot in knots(graph) {
         let Some(circle) = knot.iter().filter_map(|from| way_back(graph, from)).min_by_key(Vec::len) else { continue };
-        let of = knot.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let mut text = format!("{folder}: a circle of modules, in a knot of {} ({of}):", knot.len());
+        let members = knot.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let mut text = format!("{folder}: a circle of modules, in a knot of {} ({members}):", knot.len());
         for edge in circle.windows(2) {
             let Mention { file, line, path } = &graph[&edge[0]][&edge[1]];
             text.push_str(&format!("\n  {} names {}: {file}:{line}: {path}", edge[0], edge[1]));

@@ -232,12 +232,12 @@ mod tests {
 
     #[test]
     fn an_arm_that_leads_to_the_baselines_values_everywhere_is_none() {
-        let of =
+        let two_nodes =
             |x: &str, y: &str| arm(vec![node("x", vec![change("a", "1", x)]), node("y", vec![change("a", "1", y)])]);
-        for (arm, expected) in [(of("2", "2"), true), (of("2", "3"), false)] {
-            assert_eq!(is_same(&of("2", "2"), &arm, &|_| None), expected);
+        for (arm, expected) in [(two_nodes("2", "2"), true), (two_nodes("2", "3"), false)] {
+            assert_eq!(is_same(&two_nodes("2", "2"), &arm, &|_| None), expected);
         }
-        assert!(!is_same(&arm(vec![node("x", Vec::new())]), &of("2", "2"), &|_| None));
+        assert!(!is_same(&arm(vec![node("x", Vec::new())]), &two_nodes("2", "2"), &|_| None));
     }
 
     #[test]

@@ -253,17 +253,17 @@ mod tests {
     use super::*;
 
     fn resources() -> BTreeMap<String, Value> {
-        let of =
+        let resource =
             |kind: &str, name: &str, namespaced: bool| json!({"kind": kind, "name": name, "namespaced": namespaced});
         BTreeMap::from([
             (
                 "v1".to_owned(),
                 json!([
-                    of("PersistentVolume", "persistentvolumes/status", false),
-                    of("PersistentVolume", "persistentvolumes", false)
+                    resource("PersistentVolume", "persistentvolumes/status", false),
+                    resource("PersistentVolume", "persistentvolumes", false)
                 ]),
             ),
-            ("apps/v1".to_owned(), json!([of("StatefulSet", "statefulsets", true)])),
+            ("apps/v1".to_owned(), json!([resource("StatefulSet", "statefulsets", true)])),
         ])
     }
 

@@ -145,7 +145,7 @@ fn without_number(text: &str, key: &str) -> String {
     parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-fn standings(report: &RolloutReport) -> Vec<Option<NodeState>> {
+fn node_states(report: &RolloutReport) -> Vec<Option<NodeState>> {
     report.nodes.iter().map(|node| node.node_state).collect()
 }
 
@@ -171,7 +171,7 @@ fn a_fleet_is_changed_in_waves_confirmed_and_rolled_back() {
     assert_eq!(machines.changed(), 4);
     let (report, code) = machines.status();
     assert_eq!(code, Some(0), "{report:?}");
-    assert!(standings(&report).iter().all(|node_state| node_state.is_some_and(NodeState::is_whole)), "{report:?}");
+    assert!(node_states(&report).iter().all(|node_state| node_state.is_some_and(NodeState::is_whole)), "{report:?}");
     assert!(
         report.nodes.iter().all(|node| node.reported.as_ref().is_some_and(|reported| reported.settings.len() == 4))
     );
@@ -267,7 +267,7 @@ fn what_nobody_confirms_lapses_on_each_node() {
     machines.eventually(&before, Duration::from_secs(30));
     eventually_within(WAITED, "journals are closed", || machines.status().1 == Some(0));
     let (report, _) = machines.status();
-    assert_eq!(standings(&report), [Some(NodeState::Restored); 2]);
+    assert_eq!(node_states(&report), [Some(NodeState::Restored); 2]);
     let late = machines.run(&["tune", "confirm"]);
     assert!(late.status.code() == Some(6) && shown(&late).contains("cannot be confirmed"), "{}", shown(&late));
 }
@@ -415,7 +415,7 @@ fn watches_alone_take_a_rollout_back_once_its_coordinator_and_agents_are_killed(
     eventually_within(WAITED, "journals are closed by watches", || closed_by_watch() == 2);
     assert_eq!(machines.files(), before);
     let (report, code) = machines.status();
-    assert_eq!((standings(&report), code), (vec![Some(NodeState::Restored); 2], Some(0)), "{report:?}");
+    assert_eq!((node_states(&report), code), (vec![Some(NodeState::Restored); 2], Some(0)), "{report:?}");
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn a_rollback_reaches_nodes_that_tell_of_another_rollout_and_tells_of_those_that
     apply(&machines.changes());
     assert_eq!(machines.changed(), 2);
     let (report, code) = machines.status();
-    assert_eq!((standings(&report), code), (vec![Some(NodeState::Confirmed); 2], Some(0)), "{report:?}");
+    assert_eq!((node_states(&report), code), (vec![Some(NodeState::Confirmed); 2], Some(0)), "{report:?}");
 
     // With a file of one node, that one is restored, and the other is told of.
     let text = fs::read_to_string(&machines.fleet).expect("a file");

@@ -110,7 +110,7 @@ pub(crate) fn explain_alongside(
         left_out: Vec::new(),
         of_nodes,
         node_figures: indistinguishable::of_nodes(observations),
-        described: described_ceilings::standings(&evidence, &search, &variants),
+        described: described_ceilings::figures_against_ceilings(&evidence, &search, &variants),
         verdict: verdicts::verdict(&survivors, &kinds, families.as_deref(), search.none_of_these),
         kinds,
         families: families.unwrap_or_default(),

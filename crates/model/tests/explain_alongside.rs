@@ -36,9 +36,9 @@ fn garage() -> Site {
 }
 
 fn observed(figures: impl IntoIterator<Item = (Quantity, f64)>) -> Observations {
-    let of =
+    let figure =
         |(what, gib): (Quantity, f64)| Observed { what, bytes_per_s: gib * GIB, error_share: None, in_flight: None };
-    Observations { figures: figures.into_iter().map(of).collect(), error_share: 0.02, nodes_alone: false }
+    Observations { figures: figures.into_iter().map(figure).collect(), error_share: 0.02, nodes_alone: false }
 }
 
 /// Figures of all nodes, and the total that they make if `is_whole`.

@@ -6,7 +6,7 @@
 use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis, Suspect};
 use linerate_record::readings::{OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
-use linerate_worlds::{HeldShare, InjectedFault, READ_PLANTS, ReadingsWorld, table, tries};
+use linerate_worlds::{HeldShare, InjectedFault, READ_FAULTS, ReadingsWorld, table, tries};
 
 /// How often each plant is drawn unless it is said.
 const FEW: u64 = 4;
@@ -132,7 +132,7 @@ const fn is_outside(plant: &InjectedFault) -> bool {
     !plant.is_healthy && plant.causes.is_empty()
 }
 
-/// A kind of windows, and which plants are of it.
+/// A kind of windows, and which faults are of it.
 type Kind = (&'static str, fn(&InjectedFault) -> bool);
 
 const KINDS: [Kind; 3] =
@@ -147,14 +147,14 @@ fn print_tables(verdicts: &[Verdict]) {
     let mut rows = Vec::new();
     for (kind, is_of) in KINDS {
         let of_kind =
-            |half: usize| verdicts.iter().filter(move |one| is_of(&READ_PLANTS[one.plant]) && one.half == half);
+            |half: usize| verdicts.iter().filter(move |one| is_of(&READ_FAULTS[one.plant]) && one.half == half);
         let [chosen, held_out] = [0, 1].map(|half| share(of_kind(half)).in_words());
         rows.push(vec![format!("**{kind}**"), String::new(), String::new(), chosen, held_out]);
         if kind == KINDS[0].0 {
             let [chosen, held_out] = [0, 1].map(|half| named(of_kind(half)).in_words());
             rows.push(vec!["**by its own name**".to_owned(), String::new(), String::new(), chosen, held_out]);
         }
-        for (place, plant) in READ_PLANTS.iter().enumerate().filter(|(_, plant)| is_of(plant)) {
+        for (place, plant) in READ_FAULTS.iter().enumerate().filter(|(_, plant)| is_of(plant)) {
             let [chosen, held_out] = [0, 1].map(|half| share(verdicts_at(place, half)).in_words());
             rows.push(vec![
                 plant.name.to_owned(),
@@ -202,20 +202,20 @@ fn drawn(weight: f64, right: HeldShare) -> String {
 fn causes_in_readings_are_told_and_those_in_no_table_are_not_mistaken() {
     let draws = tries(FEW);
     let mut verdicts = Vec::new();
-    for (place, plant) in READ_PLANTS.iter().enumerate() {
+    for (place, plant) in READ_FAULTS.iter().enumerate() {
         verdicts.extend((0..draws).map(|seed| verdict(place, plant, seed)));
     }
     print_tables(&verdicts);
     let mut late = Vec::new();
     for (kind, is_of) in KINDS {
-        let all = share(verdicts.iter().filter(|one| is_of(&READ_PLANTS[one.plant])));
+        let all = share(verdicts.iter().filter(|one| is_of(&READ_FAULTS[one.plant])));
         if all.value() < 0.95 {
             late.push(format!("{kind}: {}", all.in_words()));
         }
     }
     let wrong: Vec<&str> = verdicts.iter().filter(|one| !one.is_right).map(|one| one.reported.as_str()).collect();
     assert!(late.is_empty(), "{}\n{}", late.join("\n"), wrong.join("\n"));
-    let healthy = verdicts.iter().filter(|one| READ_PLANTS[one.plant].is_healthy);
+    let healthy = verdicts.iter().filter(|one| READ_FAULTS[one.plant].is_healthy);
     let named: Vec<&str> = healthy.filter(|one| one.names_node).map(|one| one.reported.as_str()).collect();
     assert!(named.len() as u64 * 50 <= 5 * draws, "healthy ones of which a node is named:\n{}", named.join("\n"));
 }

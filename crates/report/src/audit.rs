@@ -37,7 +37,7 @@ pub fn text(audit: &Audit, command: &str, all: bool, look: TextStyle) -> String 
 fn whole(audit: &Audit, command: &str, look: TextStyle) -> String {
     let mut text = hanging(" ▸", 3, &wording::verdict(audit), look);
     if !audit.differences.is_empty() {
-        text.push_str(&hanging("   try", 8, &wording::undoably(audit, command), look));
+        text.push_str(&hanging("   try", 8, &wording::changes_with_rollback(audit, command), look));
     }
     text.push('\n');
     text.push_str(&header(audit, look));

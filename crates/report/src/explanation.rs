@@ -106,13 +106,13 @@ fn observed(explanation: &Explanation, look: TextStyle) -> String {
 }
 
 /// Of many figures of single nodes, those that have the least and the most of their ceiling; and how many others.
-fn ends(mut standings: Vec<&FigureAgainstCeiling>) -> (Vec<&FigureAgainstCeiling>, usize) {
-    if standings.len() <= NODES_SHOWN {
-        return (standings, 0);
+fn ends(mut figures: Vec<&FigureAgainstCeiling>) -> (Vec<&FigureAgainstCeiling>, usize) {
+    if figures.len() <= NODES_SHOWN {
+        return (figures, 0);
     }
-    standings.sort_by(|a, b| a.share.total_cmp(&b.share));
-    let between = standings.len() - 2;
-    (vec![standings[0], standings[between + 1]], between)
+    figures.sort_by(|a, b| a.share.total_cmp(&b.share));
+    let between = figures.len() - 2;
+    (vec![figures[0], figures[between + 1]], between)
 }
 
 /// Kinds without a row that has its own place.

@@ -29,7 +29,7 @@ pub use curves::{CURVES, CurveKind, WorldCurve};
 pub use fleet::{ClientFault, Fleet, FleetFolder};
 pub use open::{ArrivalSpacing, OpenLoopTarget, Request, open, serve};
 pub use pace::{STEP_MS, TargetPace};
-pub use readings::{InjectedFault, READ_PLANTS, ReadingsWorld, WorldNames, WorldSeries};
+pub use readings::{InjectedFault, READ_FAULTS, ReadingsWorld, WorldNames, WorldSeries};
 pub use rng::SeededRng;
 pub use series::{BIN_MS, NoSeries, RecordedSeries};
 pub use table::{HeldShare, most_of_5_percent, table, tries};

@@ -1,9 +1,9 @@
 //! Readings of clusters whose truth is known: what a scraper of node and engine exporters has after a window, from a
 //! seed.
 //!
-//! A hall is a cluster with its clients in a closed loop: shares of links, processors and drives follow from a network
+//! A world is a cluster with its clients in a closed loop: shares of links, processors and drives follow from a network
 //! of queues (`readings/closed_network.rs`), instant by instant, while shares of nodes, the load and what is beside it
-//! wander. An [`InjectedFault`] is a row of [`READ_PLANTS`]: it changes something of the hall, and says by which names
+//! wander. An [`InjectedFault`] is a row of [`READ_FAULTS`]: it changes something of the cluster, and says by which names
 //! a judge may tell it, or that no judge of such readings can. What is exported is counted, scraped at times that
 //! jitter, and told as rates over several scrapes.
 
@@ -17,7 +17,7 @@ mod window;
 use crate::rng::SeededRng;
 use simulated_cluster::{RedundancyScheme, SimulatedCluster};
 
-pub use faults::READ_PLANTS;
+pub use faults::READ_FAULTS;
 
 /// A cause, or a way to be healthy.
 pub struct InjectedFault {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_readings_and_values_are_numbers() {
-        for injected_fault in &READ_PLANTS {
+        for injected_fault in &READ_FAULTS {
             assert!(!injected_fault.stands_for.is_empty());
             let (one, again) = (injected_fault.draw(1), injected_fault.draw(1));
             assert_eq!((&one.series, &one.site), (&again.series, &again.site), "{}", one.reported);
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn names_of_plants_are_their_own_and_three_in_ten_are_in_no_table() {
+    fn names_of_faults_are_their_own_and_three_in_ten_are_in_no_table() {
         let causes: Vec<&InjectedFault> =
-            READ_PLANTS.iter().filter(|injected_fault| !injected_fault.is_healthy).collect();
+            READ_FAULTS.iter().filter(|injected_fault| !injected_fault.is_healthy).collect();
         let outside = causes.iter().filter(|injected_fault| injected_fault.causes.is_empty()).count();
         assert!(10 * outside >= 3 * causes.len(), "{outside} of {}", causes.len());
-        for (place, injected_fault) in READ_PLANTS.iter().enumerate() {
+        for (place, injected_fault) in READ_FAULTS.iter().enumerate() {
             assert!(
-                READ_PLANTS[..place].iter().all(|other| other.name != injected_fault.name),
+                READ_FAULTS[..place].iter().all(|other| other.name != injected_fault.name),
                 "{}",
                 injected_fault.name
             );

@@ -434,8 +434,8 @@ fn count_up(counter: &AtomicU64, by: usize) {
 
 fn sum(tallies: &[Tally]) -> [u64; 3] {
     tallies.iter().fold([0; 3], |sum, tally| {
-        let of = [&tally.requests, &tally.bytes, &tally.non_2xx];
-        std::array::from_fn(|i| sum[i] + of[i].load(Ordering::Relaxed))
+        let counters = [&tally.requests, &tally.bytes, &tally.non_2xx];
+        std::array::from_fn(|i| sum[i] + counters[i].load(Ordering::Relaxed))
     })
 }
 

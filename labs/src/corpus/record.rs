@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::design::{SHAPES, Shape, World, worlds};
+use super::faults::{self, Measured};
 use super::lab::{Lab, printed};
-use super::plants::{self, Measured};
 
 /// Worlds that are recorded in one lab before the next shape has its turn.
 const OF_A_LAB: usize = 8;
@@ -57,8 +57,9 @@ pub(super) struct Recorded {
     pub(super) twins_bytes_per_s: Option<[f64; 2]>,
     /// Share of the machine's processors.
     pub(super) busy: f64,
-    /// As others than linerate saw the plants.
-    pub(super) plants: Value,
+    /// As others than linerate saw the faults that were planted.
+    #[serde(rename = "plants")]
+    pub(super) measured_faults: Value,
     pub(super) points: Vec<Value>,
     pub(super) unix_s: u64,
     pub(super) seconds: f64,
@@ -170,7 +171,7 @@ impl<'a> Session<'a> {
             discarded: None,
             twins_bytes_per_s: None,
             busy: 0.0,
-            plants: Value::Null,
+            measured_faults: Value::Null,
             points: Vec::new(),
             unix_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs(),
             seconds: 0.0,
@@ -188,10 +189,10 @@ impl<'a> Session<'a> {
         if !world.faults.is_empty() {
             self.lab.fault(&world.faults)?;
         }
-        let plants: Vec<Measured> =
-            world.faults.iter().map(|fault| plants::measure(&self.lab, fault)).collect::<Result<_, _>>()?;
-        attempt.plants = serde_json::to_value(&plants)?;
-        if let Some(off) = plants.iter().find(|plant| plant.is_off()) {
+        let measured: Vec<Measured> =
+            world.faults.iter().map(|fault| faults::measure(&self.lab, fault)).collect::<Result<_, _>>()?;
+        attempt.measured_faults = serde_json::to_value(&measured)?;
+        if let Some(off) = measured.iter().find(|fault| fault.is_off()) {
             self.lab.heal()?;
             attempt.discarded = Some(format!("plant: {} is {:.4} by {}", off.fault, off.measured, off.by));
             return Ok(());

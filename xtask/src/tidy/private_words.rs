@@ -3,7 +3,7 @@
 use super::{File, Rule};
 
 /// An old word with what replaces it.
-const WORDS: [(&str, &str); 7] = [
+const WORDS: [(&str, &str); 11] = [
     ("told", "reported"),
     ("asked", "requested"),
     ("foretold", "dry_run"),
@@ -11,6 +11,10 @@ const WORDS: [(&str, &str); 7] = [
     ("heed", "cancel"),
     ("haste", "budget"),
     ("dice", "rng"),
+    ("hall", "simulated_cluster"),
+    ("strangers", "unknown_nodes"),
+    ("untaken", "skipped"),
+    ("amiss", "problems"),
 ];
 
 /// Words from which on a name is a sentence, as names of tests are.
@@ -18,8 +22,8 @@ const SENTENCE_WORDS: usize = 5;
 
 pub(super) const RULE: Rule = Rule {
     name: "private-word",
-    what_to_do: "name it by the field's term (reported, requested, dry_run, alongside, cancel, budget, rng), and a \
-                 closure or function by what it returns instead of `of`",
+    what_to_do: "name it by the field's term (reported, requested, dry_run, alongside, cancel, budget, rng, \
+                 simulated_cluster, unknown_nodes, skipped, problems), and a closure or function by what it returns instead of `of`",
     lines_at_fault,
 };
 
@@ -74,8 +78,14 @@ mod tests {
 
     #[test]
     fn names_of_old_words_are_refused_and_sentences_are_not() {
-        for line in ["let told = 1;", "struct RunAsked;", "const ASKED_MAX: u8 = 1;", "fn of(x: u8)", "let of = |x| x;"]
-        {
+        for line in [
+            "let told = 1;",
+            "struct RunAsked;",
+            "const ASKED_MAX: u8 = 1;",
+            "struct Hall;",
+            "fn of(x: u8)",
+            "let of = |x| x;",
+        ] {
             assert!(is_private(line), "{line}");
         }
         for line in

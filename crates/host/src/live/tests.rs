@@ -158,7 +158,7 @@ const CORES: u32 = 192;
 const DRIVES: u32 = 24;
 
 /// What stands on a machine of 192 cores, 24 drives, 40 interfaces and 16 servers.
-fn standing(root: &Root) {
+fn constants(root: &Root) {
     put(root, "proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 600 kB\nCached: 300 kB\nDirty: 2 kB\n");
     for pid in 100..116 {
         put(root, &format!("proc/{pid}/comm"), "minio\n");
@@ -230,7 +230,7 @@ fn counters(root: &Root, look: u64) {
 fn a_large_machine_is_read_whole_within_little_time_and_every_measure_of_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::captured(folder.path());
-    standing(&root);
+    constants(&root);
     counters(&root, 1);
     let mut state = begin(&root, &LiveRequest::default());
     let mut seen = BTreeSet::new();

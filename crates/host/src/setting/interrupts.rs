@@ -31,9 +31,9 @@ pub(super) fn read(in_namespace: &InNamespace<'_>, device: &str) -> io::Result<S
 /// On which processors each interrupt of the interface may be handled: `30=0-3 31=4`.
 pub(super) fn affinities(in_namespace: &InNamespace<'_>, device: &str) -> io::Result<String> {
     let proc = file::folder(&in_namespace.root.0.join("proc"))?;
-    let of =
+    let affinity =
         |number: &String| Some(format!("{number}={}", file::read(proc.as_fd(), &place(number), Links::None).ok()?));
-    let all: Vec<String> = numbers(in_namespace, device)?.iter().filter_map(of).collect();
+    let all: Vec<String> = numbers(in_namespace, device)?.iter().filter_map(affinity).collect();
     if all.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(all.join(" ")) }
 }
 

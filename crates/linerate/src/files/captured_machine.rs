@@ -9,7 +9,7 @@ use crate::files::limited_read;
 use crate::terminal::failure::Failure;
 
 /// This machine, or a captured one that is whole: of a folder that is none, nothing could be read, and nothing would be
-/// found amiss.
+/// found wrong.
 pub(crate) fn root(folder: Option<&Path>) -> Result<Root, Failure> {
     let Some(folder) = folder else { return Ok(Root::live()) };
     match missing_part(folder) {

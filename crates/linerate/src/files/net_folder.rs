@@ -74,8 +74,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let load =
             r#"{"way":"ring","streams":[1],"duration_ms":9,"warmup_ms":0,"interval_ms":9,"visits":1,"send_bytes":1}"#;
-        let of = r#""linerate":"1","began_unix_ms":7,"command":[],"seed":1,"nodes":[]"#;
-        for (name, text) in [("good", format!(r#"{{"schema":2,{of},"load":{load}}}"#)), ("bad", "{".to_owned())] {
+        let run = r#""linerate":"1","began_unix_ms":7,"command":[],"seed":1,"nodes":[]"#;
+        for (name, text) in [("good", format!(r#"{{"schema":2,{run},"load":{load}}}"#)), ("bad", "{".to_owned())] {
             fs::create_dir(place.path().join(name)).unwrap();
             fs::write(place.path().join(name).join(MANIFEST), text).unwrap();
         }

@@ -135,10 +135,11 @@ fn stated_value(site: &Site, key: &str) -> Option<String> {
         return site.fabric.oversubscription.map(ratio_to_one);
     }
     let (plane, key) = key.strip_prefix("planes.")?.split_once('.')?;
-    let of = if plane == SitePlane::Private.name() { site.planes.private.as_ref() } else { Some(&site.planes.public) }?;
+    let plane =
+        if plane == SitePlane::Private.name() { site.planes.private.as_ref() } else { Some(&site.planes.public) }?;
     Some(match key {
-        "mtu" => of.mtu_bytes.to_string(),
-        _ => ip_word(of.ip).to_owned(),
+        "mtu" => plane.mtu_bytes.to_string(),
+        _ => ip_word(plane.ip).to_owned(),
     })
 }
 

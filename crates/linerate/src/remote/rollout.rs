@@ -58,9 +58,15 @@ pub(crate) fn planned_act_order(act: RolloutAction, plan: &RolloutPlan, changes:
         act => return act_order(act, plan.name, false),
     };
     let name = &plan.nodes.get(node as usize)?.name;
-    let of = changes.nodes.iter().find(|of| of.name == *name)?;
+    let node_changes = changes.nodes.iter().find(|changes| changes.name == *name)?;
     let wave = plan.waves.iter().position(|wave| wave.contains(&node)).and_then(|wave| u32::try_from(wave + 1).ok());
-    let order = ApplyOrder { rollout: plan.name, within_ms, boot: of.boot.clone(), wave, set: of.set.clone() };
+    let order = ApplyOrder {
+        rollout: plan.name,
+        within_ms,
+        boot: node_changes.boot.clone(),
+        wave,
+        set: node_changes.set.clone(),
+    };
     let is_look = matches!(act, RolloutAction::Look(_));
     Some(if is_look { ChangeOrder::Look(Box::new(order)) } else { ChangeOrder::Apply(Box::new(order)) })
 }

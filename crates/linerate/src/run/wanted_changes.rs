@@ -56,8 +56,8 @@ pub(crate) fn space_identities<'c>(
 ) -> Result<Vec<SpaceIdentity>, Failure> {
     let is_reported = |change: &&Change| change.place.space != Space::Host || change.scope != Scope::Host;
     let spaces: BTreeSet<&Space> = changes.into_iter().filter(is_reported).map(|change| &change.place.space).collect();
-    let standing: Result<Vec<_>, _> = spaces.into_iter().map(|space| space_identity(root, space)).collect();
-    Ok(standing?.into_iter().flatten().collect())
+    let identities: Result<Vec<_>, _> = spaces.into_iter().map(|space| space_identity(root, space)).collect();
+    Ok(identities?.into_iter().flatten().collect())
 }
 
 pub(crate) fn space_identity(root: &Root, space: &Space) -> Result<Option<SpaceIdentity>, Failure> {

@@ -24,7 +24,7 @@ pub(super) fn lacks_label(readings: &Readings, label: &str) -> bool {
     readings.warnings.iter().any(|warning| warning.contains(&advised))
 }
 
-/// What is amiss with the interfaces of planes. `interfaces` has one a plane for each node.
+/// What is wrong with the interfaces of planes. `interfaces` has one a plane for each node.
 pub(super) fn reported(
     grid: &Grid<'_>,
     site: &Site,

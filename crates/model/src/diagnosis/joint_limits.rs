@@ -121,9 +121,9 @@ mod tests {
         // What is no suspect beside the first is not in doubt, however full it is.
         for (other, weight, is_both) in [(0.9, 0.26, true), (0.8, 0.03, true), (0.9, 0.01, false), (0.7, 0.3, false)] {
             let all = [used(Resource::PublicEgress, 0.94), used(Resource::PublicIngress, other)];
-            let of =
+            let full =
                 |place: usize, weight: f64| suspect(Cause::Full, "public", sentences::full(&site, &all[place]), weight);
-            let suspects = [of(0, 0.7), of(1, weight)];
+            let suspects = [full(0, 0.7), full(1, weight)];
             let said = said(&site, &suspects, &all, &[]);
             assert_eq!(said.is_some(), is_both, "{other} {weight}: {said:?}");
             let Some(said) = said else { continue };

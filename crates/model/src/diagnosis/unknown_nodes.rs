@@ -10,7 +10,7 @@ use super::machines::{ReadMachine, by_number};
 /// More names than this are not told one by one.
 const NAMED: usize = 5;
 
-/// What is amiss in how many were read.
+/// What is wrong with how many were read.
 pub(super) fn reported(site: &Site, readings: &Readings, nodes: &[ReadMachine]) -> Option<String> {
     let (read, all) = (nodes.len(), site.nodes() as usize);
     // Agents that were not reached are told with the reason.

@@ -17,7 +17,7 @@ use super::total_forecast::binding;
 use crate::ceilings::ResourceLimit;
 
 /// All figures of the whole site, and those of single nodes of what nothing says for the whole.
-pub(super) fn standings(
+pub(super) fn figures_against_ceilings(
     evidence: &ObservedFigures,
     search: &Search,
     variants: &[Variant],
@@ -94,7 +94,7 @@ fn needs(figure_row: &FigureAgainstCeiling, resource: Resource, (way, has): &Pla
     format!("{whose} needs {} {way}; {has} {}", resource.amount(figure_row.needed), resource.amount(figure_row.there))
 }
 
-/// The standing of one node in one sentence.
+/// How one node stands, in one sentence.
 fn claim_of_node(
     figure_row: &FigureAgainstCeiling,
     resource: Resource,
@@ -165,7 +165,7 @@ fn most(search: &Search, variants: &[Variant], reads: bool) -> Option<(HighestPr
 /// What nodes that are asked in turn give more than nodes asked at random, from which on it is told.
 const MORE_IN_TURN: f64 = 1.02;
 
-/// The standing in one sentence: with what some requests in flight reach, and what the hypothesis says that allows
+/// How it stands, in one sentence: with what some requests in flight reach, and what the hypothesis says that allows
 /// most.
 fn claim(
     figure_row: &FigureAgainstCeiling,

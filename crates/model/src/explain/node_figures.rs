@@ -510,10 +510,10 @@ mod tests {
 
     #[test]
     fn nodes_that_differ_alike_are_slow_by_what_they_have_in_common() {
-        let of =
+        let with_shares =
             |shares: [f64; 2]| figures(&site(), &observed(&[100.0, 101.0, shares[0], 99.0, 100.0, shares[1]]), true);
         let both = [outlier("n2", 0.5), outlier("n5", 0.5)];
-        let alike = |shares: [f64; 2]| ln_density(&of(shares), &both) - ln_density(&of(shares), &[]);
+        let alike = |shares: [f64; 2]| ln_density(&with_shares(shares), &both) - ln_density(&with_shares(shares), &[]);
         // No further from what is expected than one that is, and each far from the other.
         assert!(alike([50.0, 50.0]) > alike([30.0, 30.0]) && alike([30.0, 30.0]) > 10.0);
         let (same, apart) = (alike([30.0, 30.0]), alike([20.0, 40.0]));

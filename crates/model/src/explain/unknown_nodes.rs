@@ -10,7 +10,7 @@ use linerate_record::site::{NodeGroup, Site};
 
 use super::node_figures::group_of;
 
-/// Names that are quoted, and strangers that are told of.
+/// Names that are quoted, and unknown nodes that are reported.
 const QUOTED: usize = 4;
 
 /// Longest name of which it is said what it was meant for: how far names are apart is quadratic in their lengths.

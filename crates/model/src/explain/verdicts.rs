@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_remedy_against_totals_needs_that_they_leave_the_family_of_the_first_alone() {
-        let standing = |family, remains| FamilyStanding {
+        let family = |family, remains| FamilyStanding {
             family,
             remains,
             weight: 0.5,
@@ -135,15 +135,15 @@ mod tests {
             verdict(&survivors, &kinds(&survivors), Some(families), 0.1).advised
         };
         use CauseFamily::{AsDescribed, Drives, Processors};
-        assert_eq!(advised(&first, &[standing(Processors, true), standing(Drives, false)]), Some(0));
-        assert_eq!(advised(&first, &[standing(Processors, true), standing(Drives, true)]), None);
-        assert_eq!(advised(&first, &[standing(Drives, true), standing(Processors, false)]), None);
-        assert_eq!(advised(&first, &[standing(Processors, false)]), None);
+        assert_eq!(advised(&first, &[family(Processors, true), family(Drives, false)]), Some(0));
+        assert_eq!(advised(&first, &[family(Processors, true), family(Drives, true)]), None);
+        assert_eq!(advised(&first, &[family(Drives, true), family(Processors, false)]), None);
+        assert_eq!(advised(&first, &[family(Processors, false)]), None);
         assert_eq!(advised(&first, &[]), None);
         // Two causes of different families are of none; that nothing is wrong needs no family.
         first.deviations.push(deviation("drives"));
-        assert_eq!(advised(&first, &[standing(Processors, true)]), None);
+        assert_eq!(advised(&first, &[family(Processors, true)]), None);
         first.deviations.clear();
-        assert_eq!(advised(&first, &[standing(AsDescribed, true), standing(Drives, true)]), Some(0));
+        assert_eq!(advised(&first, &[family(AsDescribed, true), family(Drives, true)]), Some(0));
     }
 }

@@ -41,7 +41,7 @@ pub fn readings(pages: &[PageLooks], machines: &[KnownMachine], product: Product
     let first = first_rows(pages);
     // A series that several pages have is one: its most counts. Of a machine, they add up.
     let mut whole: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>> = BTreeMap::new();
-    let mut strangers = BTreeSet::new();
+    let mut unknown_machines = BTreeSet::new();
     for page in pages {
         let all: Vec<PageSeries> = page.series().filter(|one| first.get(&one.of) == Some(&one.row)).collect();
         let reported: BTreeSet<&str> = all.iter().map(|one| one.machine.as_str()).collect();
@@ -49,7 +49,7 @@ pub fn readings(pages: &[PageLooks], machines: &[KnownMachine], product: Product
             let by_gateway = gateways.get(one.gateway.as_str()).copied();
             let machine = machine_for(page, by_gateway.unwrap_or(&one.machine), reported.len() == 1, &known);
             if !machines.iter().any(|known| known.name == machine) {
-                strangers.insert(machine.clone());
+                unknown_machines.insert(machine.clone());
             }
             let kept = whole.entry((one.of, machine, one.labels.clone()));
             let kept = kept.or_insert_with(|| vec![None; one.values.len()]);
@@ -62,8 +62,8 @@ pub fn readings(pages: &[PageLooks], machines: &[KnownMachine], product: Product
     found.absent = absent(&found.series, product, names);
     found.remarks = remarks(pages);
     found.warnings = warnings(pages);
-    if !strangers.is_empty() {
-        let all = named_some(strangers.iter().map(String::as_str));
+    if !unknown_machines.is_empty() {
+        let all = named_some(unknown_machines.iter().map(String::as_str));
         found.warnings.push(format!(
             "engine metrics count for nothing: the fleet has no node of the name, address or host's name {all}"
         ));

@@ -52,8 +52,8 @@ fn count(text: &str) -> usize {
 fn head(audit: &Audit, command: &str, look: TextStyle) -> String {
     let mut text = within(EACH, Colour::Dim, (" ▸", 3), &wording::verdict(audit), look);
     if !audit.differences.is_empty() {
-        let undoably = wording::undoably(audit, command);
-        text.push_str(&within(COMMAND_LINES, Colour::Dim, ("   try", 8), &undoably, look));
+        let changes_with_rollback = wording::changes_with_rollback(audit, command);
+        text.push_str(&within(COMMAND_LINES, Colour::Dim, ("   try", 8), &changes_with_rollback, look));
     }
     for (name, value) in wording::facts_in_brief(audit) {
         text.push_str(&within(1, Colour::Dim, (&format!(" {name}"), 11), &value, look));
@@ -240,7 +240,8 @@ mod tests {
         let mut none = audit(10, 0);
         none.differences.drain(..9);
         assert!(
-            wording::undoably(&none, COMMAND).starts_with(&format!("{COMMAND}: none of these changes; not limits"))
+            wording::changes_with_rollback(&none, COMMAND)
+                .starts_with(&format!("{COMMAND}: none of these changes; not limits"))
         );
     }
 

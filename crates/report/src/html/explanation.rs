@@ -109,7 +109,7 @@ fn card(kind: &Kind, survivors: &[Hypothesis]) -> String {
 }
 
 /// Each figure of the whole site across the ceilings of its work.
-fn described_bars(standings: &[FigureAgainstCeiling]) -> String {
+fn described_bars(figures: &[FigureAgainstCeiling]) -> String {
     let figure_bar = |(i, figure_row): (usize, &FigureAgainstCeiling)| {
         let path = |field: &str| format!("described.{i}.{field}");
         let bar = |(k, ceiling): (usize, &DescribedCeiling)| Bar {
@@ -124,12 +124,12 @@ fn described_bars(standings: &[FigureAgainstCeiling]) -> String {
         let lines: Vec<ReferenceLine> = goal.into_iter().chain([measured]).collect();
         bars::picture(&site_and_plan::quantity(&figure_row.what), &bars, &lines)
     };
-    standings.iter().enumerate().map(figure_bar).collect()
+    figures.iter().enumerate().map(figure_bar).collect()
 }
 
 /// Each figure against the site as described.
-fn described(standings: &[FigureAgainstCeiling]) -> String {
-    let rows = standings.iter().enumerate().map(|(i, figure_row)| {
+fn described(figures: &[FigureAgainstCeiling]) -> String {
+    let rows = figures.iter().enumerate().map(|(i, figure_row)| {
         let path = |field: &str| format!("described.{i}.{field}");
         let (observed, ceiling) = (figure_row.observed_bytes_per_s, figure_row.ceiling_bytes_per_s);
         HtmlRow::default()

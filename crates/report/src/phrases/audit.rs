@@ -161,7 +161,7 @@ pub(crate) fn verdict(audit: &Audit) -> String {
 }
 
 /// What changes it such that it can be taken back: how much of it, and what not, with the reason.
-pub(crate) fn undoably(audit: &Audit, command: &str) -> String {
+pub(crate) fn changes_with_rollback(audit: &Audit, command: &str) -> String {
     let all = audit.differences.len();
     let left = left_out(&audit.differences);
     let of_all = match all - audit.differences.iter().filter(|one| one.not_in_changes.is_some()).count() {

@@ -17,10 +17,12 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
     // A site that is made from the machine has none of what is compared.
     let stated = site.groups.iter().filter(|group| !group.drives.is_empty());
     let all = stated.map(|group| (group, mismatches(snapshot, site, group)));
-    let Some((group, amiss)) = all.min_by_key(|(_, amiss)| amiss.len()).filter(|(_, amiss)| !amiss.is_empty()) else {
+    let Some((group, differences)) =
+        all.min_by_key(|(_, differences)| differences.len()).filter(|(_, differences)| !differences.is_empty())
+    else {
         return Vec::new();
     };
-    let claim = format!("this machine is not one that the site {} describes: {}", site.name, amiss.join("; "));
+    let claim = format!("this machine is not one that the site {} describes: {}", site.name, differences.join("; "));
     let evidence = format!("the site describes {} as {}", kinds(site), described(site, group));
     let remedy = "audit a node of that site, or give --site the file of this machine's: what follows from the site is \
                   for its nodes";
@@ -35,17 +37,17 @@ fn kinds(site: &Site) -> String {
 /// What the machine has that nodes of a kind do not, as far as it was read and the site states it.
 fn mismatches(snapshot: &Snapshot, site: &Site, group: &NodeGroup) -> Vec<String> {
     let machine = &snapshot.machine;
-    let mut amiss = Vec::new();
+    let mut differences = Vec::new();
     let is_stated = !site.assumed.contains_key(&format!("nodes.{}.cores", group.name));
     if is_stated && !(group.cores..=group.cores * PROCESSORS_OF_CORE).contains(&machine.cpus) {
-        amiss.push(format!("{}, not {}", counted(machine.cpus, "processor"), counted(group.cores, "core")));
+        differences.push(format!("{}, not {}", counted(machine.cpus, "processor"), counted(group.cores, "core")));
     }
     let (drives, disks) = (drives(group), u32::try_from(snapshot.devices.disks.len()).unwrap_or(u32::MAX));
     if disks > 0 && disks < drives {
-        amiss.push(format!("{}, not {drives}", counted(disks, "drive")));
+        differences.push(format!("{}, not {drives}", counted(disks, "drive")));
     }
-    amiss.extend(other_link(snapshot, site, group));
-    amiss
+    differences.extend(other_link(snapshot, site, group));
+    differences
 }
 
 /// A bond that carries the load in the site alone, or ports that are slower than in the site.

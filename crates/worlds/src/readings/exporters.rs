@@ -56,7 +56,7 @@ impl Exporter<'_> {
     }
 }
 
-/// Everything that is scraped of a hall, and other names of its machines.
+/// Everything that is scraped of a cluster, and other names of its machines.
 pub(super) fn exported(
     simulated_cluster: &SimulatedCluster,
     moments: &[Moment],

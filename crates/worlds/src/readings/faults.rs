@@ -1,4 +1,4 @@
-//! What is the matter with a hall: the table of causes in readings.
+//! What is the matter with a cluster: the table of causes in readings.
 
 use super::scraper::ClockJump;
 use super::simulated_cluster::{PRIVATE_IN, PRIVATE_OUT, PUBLIC_IN, PUBLIC_OUT, SharedLimit, SimulatedCluster, WAYS};
@@ -473,7 +473,7 @@ const UNDER_WAY: (&[&str], &[&str]) = (&[], &["client-sent", "client-received", 
 const NONE: (&[&str], &[&str]) = (&[], &[]);
 
 /// Every cause: those that a table of suspects can have, those that none has, and what is healthy.
-pub const READ_PLANTS: [InjectedFault; 41] = [
+pub const READ_FAULTS: [InjectedFault; 41] = [
     one_of_node(row("sends slowly", "a shaper or a policer of what one port sends", (SENDS, &[]), sends_slowly)),
     one_of_node(row("receives slowly", "the same of what it receives", (RECEIVES, &[]), receives_slowly)),
     one_of_node(row(

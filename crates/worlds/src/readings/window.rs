@@ -1,4 +1,4 @@
-//! A hall over a window: what passes in each part of it, and what exporters count of that.
+//! A cluster over a window: what passes in each part of it, and what exporters count of that.
 
 use super::closed_network::Circulation;
 use super::simulated_cluster::{

@@ -1,7 +1,7 @@
 //! The agent's side of changes: an order about this machine's settings is done by the same journal and watch as `tune`
-//! does it, on a thread of its own; `node_standing.rs` reads how the machine stands by that journal.
+//! does it, on a thread of its own; `node_state.rs` reads how the machine stands by that journal.
 
-mod node_standing;
+mod node_state;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -21,7 +21,7 @@ use crate::run::applications::{self, apply_context, root};
 use crate::run::catalogue::profile_named;
 use crate::run::wanted_changes::{WantedValues, all_manual_values, changes_to, space_identity, space_of_flags};
 use crate::terminal::failure::{Failure, code};
-use node_standing::{journal_status, kept_rollout_status, node_status, standing_by_settings};
+use node_state::{journal_status, kept_rollout_status, node_status, state_by_settings};
 
 /// How long another linerate may have the right to change settings before an order is given up.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
@@ -213,7 +213,7 @@ fn act_on_pending(machine: &Root, rollout: RolloutName, keep: JournalAction<'_>)
     let id = ids.first().ok_or_else(|| refusal(format!("{rollout} was not applied here")))?;
     let reported = retry_while_locked(|| keep(&apply_context(machine, &state), id))?;
     let apply_context = apply_context(machine, &state);
-    Ok(journal_status(&reported, standing_by_settings(&reported, &apply_context), &apply_context))
+    Ok(journal_status(&reported, state_by_settings(&reported, &apply_context), &apply_context))
 }
 
 fn confirm_rollout(machine: &Root, rollout: RolloutName) -> Result<NodeStatus, Failure> {
@@ -255,13 +255,13 @@ fn roll_back(
         stop_watch_timer(id);
         return node_status(machine, Some(rollout), false);
     }
-    let missed = rolled.rolled_back.iter().find(|(_, undo)| undo.needs_a_look());
-    let why = missed.map(|(place, undo)| format!("{place} {}", describe_undo(undo))).unwrap_or_default();
+    let missed = rolled.rolled_back.iter().find(|(_, outcome)| outcome.needs_a_look());
+    let why = missed.map(|(place, outcome)| format!("{place} {}", describe_rollback(outcome))).unwrap_or_default();
     Err(refusal(format!("{} of its settings could not be restored: {why}", rolled.left())))
 }
 
-fn describe_undo(undo: &RollbackOutcome) -> String {
-    match undo {
+fn describe_rollback(outcome: &RollbackOutcome) -> String {
+    match outcome {
         RollbackOutcome::Left { current, by: Some(later) } => {
             let rollout = RolloutName::of_application(later).map(|rollout| rollout.to_string());
             format!("is {current:?} by now, which {} has set: roll that back first", rollout.as_ref().unwrap_or(later))

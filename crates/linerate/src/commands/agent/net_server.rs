@@ -83,7 +83,7 @@ struct UnprovenPeer {
     socket: TcpStream,
 }
 
-/// A place among strangers, left whatever becomes of who has it.
+/// A place among unproven connections, freed whatever becomes of its holder.
 struct UnprovenGuard<'d>(&'d ServerState, u64);
 
 impl Drop for UnprovenGuard<'_> {

@@ -29,14 +29,14 @@ fn read(flags: &AuditFlags, fleet: &Path) -> Result<(Vec<FleetNode>, Option<Site
     let profile = flags.profile.as_deref().map(catalogue::profile_named).transpose();
     let site = flags.site.as_deref().map(site_file::read_site).transpose();
     let nodes = node_access::read_fleet(fleet);
-    let strangers = match (&site, &nodes) {
+    let unknown = match (&site, &nodes) {
         (Ok(Some(site)), Ok(nodes)) => unknown_nodes(site, nodes, fleet),
         _ => None,
     };
     let unused = nodes.as_ref().ok().and_then(|nodes| flags.reach.check(nodes, fleet).err());
-    match (profile, site, nodes, strangers.is_none() && unused.is_none()) {
+    match (profile, site, nodes, unknown.is_none() && unused.is_none()) {
         (Ok(_), Ok(site), Ok(nodes), true) => Ok((nodes, site)),
-        (profile, site, nodes, _) => Err(Failure::combine([profile.err(), site.err(), nodes.err(), strangers, unused])),
+        (profile, site, nodes, _) => Err(Failure::combine([profile.err(), site.err(), nodes.err(), unknown, unused])),
     }
 }
 

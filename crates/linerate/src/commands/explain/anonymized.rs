@@ -219,8 +219,8 @@ pub(super) fn mask_readings(readings: &Readings) -> Readings {
 /// That something was to be known before the answer is believed, and not what: it names nodes, and quotes them.
 fn masked_warnings(warnings: &[String]) -> Vec<String> {
     let count = warnings.len();
-    let of = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
-    let reported = format!("{of} of whoever read this cluster, such as nodes that were not read, were masked");
+    let counted = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
+    let reported = format!("{counted} of whoever read this cluster, such as nodes that were not read, were masked");
     (count > 0).then_some(reported).into_iter().collect()
 }
 

@@ -194,7 +194,7 @@ impl FleetWatch<'_> {
     /// Why nodes were not reached, the first of them in full.
     fn unreached_text(&self, what: &str) -> String {
         let is_storage = |node: &usize| self.nodes[*node].role == NodeRole::Storage;
-        let of = (0..self.nodes.len()).filter(is_storage).count();
+        let storage_nodes = (0..self.nodes.len()).filter(is_storage).count();
         let why = |(node, lost): (&usize, &UnreachedNode)| {
             format!("{}: {}; {}", self.nodes[*node].name, lost.why, lost.remedy)
         };
@@ -202,7 +202,7 @@ impl FleetWatch<'_> {
             self.lost.iter().filter(|(node, _)| is_storage(node)).take(LISTED_REASONS_MAX).map(why).collect();
         let more = self.lost.keys().filter(|node| is_storage(node)).count().saturating_sub(lost.len());
         let more = if more > 0 { format!("\n  {more} more") } else { String::new() };
-        format!("{what}, of {of}:\n  {}{more}", lost.join("\n  "))
+        format!("{what}, of {storage_nodes}:\n  {}{more}", lost.join("\n  "))
     }
 
     /// Has all of them read, and takes what they say until all is over.
@@ -317,16 +317,16 @@ impl FleetWatch<'_> {
     fn unread(&self) -> Vec<String> {
         let mut said = Vec::new();
         for (what, is_late) in [("not reached", false), ("lost on the way", true)] {
-            let of: Vec<(&usize, &UnreachedNode)> =
+            let unreached: Vec<(&usize, &UnreachedNode)> =
                 self.lost.iter().filter(|(node, _)| self.lost_after_meeting.contains(node) == is_late).collect();
-            let Some((_, first)) = of.first() else { continue };
-            let names: Vec<&str> = of.iter().take(3).map(|(node, _)| self.nodes[**node].name.as_str()).collect();
-            let more = if of.len() > names.len() { ", …" } else { "" };
+            let Some((_, first)) = unreached.first() else { continue };
+            let names: Vec<&str> = unreached.iter().take(3).map(|(node, _)| self.nodes[**node].name.as_str()).collect();
+            let more = if unreached.len() > names.len() { ", …" } else { "" };
             said.push(format!(
                 "{} of {} nodes {} {what} ({}{more}): {}",
-                of.len(),
+                unreached.len(),
                 self.nodes.len(),
-                if of.len() == 1 { "was" } else { "were" },
+                if unreached.len() == 1 { "was" } else { "were" },
                 names.join(", "),
                 first.why
             ));

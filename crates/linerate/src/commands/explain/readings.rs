@@ -274,9 +274,8 @@ mod tests {
         const SECRET: &str = "Token-of-this/record+1";
         key_masks::remember_secret(SECRET);
         let base64 = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, SECRET);
-        let of = ReadMeasure::ClientSent;
         let series = [SECRET, &base64].map(|name| ReadSeries {
-            of,
+            of: ReadMeasure::ClientSent,
             machine: format!("h-{name}"),
             part: name.to_owned(),
             values: vec![Some(1.5)],

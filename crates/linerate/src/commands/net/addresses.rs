@@ -124,13 +124,13 @@ fn common_network(machines: &[&[NetAddress]]) -> Result<IpNet, String> {
 
 fn networks_in_words(machines: &[&[NetAddress]]) -> String {
     let all = networks(machines);
-    let of: Vec<String> = all
+    let listed: Vec<String> = all
         .iter()
         .take(LISTED_MAX)
         .map(|(network, count)| format!("{network} ({count} of {})", machines.len()))
         .collect();
-    let of = if of.is_empty() { "none but loopback".to_owned() } else { of.join(", ") };
-    format!("choose with --network CIDR or --interface NAME; networks are {of}")
+    let listed = if listed.is_empty() { "none but loopback".to_owned() } else { listed.join(", ") };
+    format!("choose with --network CIDR or --interface NAME; networks are {listed}")
 }
 
 fn name_list(names: &[&str]) -> String {

@@ -281,9 +281,9 @@ impl NetFleet<'_> {
     fn pair(&self, (from, to): (u32, u32), ends: &BTreeMap<u32, NetEnd>, present_numbers: &BTreeSet<u32>) -> NetPair {
         let none = |error: String| NetPair { from, to, error: Some(error), ..NetPair::default() };
         for number in [from, to] {
-            let of = &self.linked[number as usize];
-            let name = &self.nodes[of.node].name;
-            match self.lost.get(&of.node) {
+            let linked = &self.linked[number as usize];
+            let name = &self.nodes[linked.node].name;
+            match self.lost.get(&linked.node) {
                 Some(lost) if !present_numbers.contains(&number) => {
                     return none(format!("{name} was lost before: {}", lost.why));
                 }

@@ -22,7 +22,7 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         // A watch ends right after it has done its work.
         all = open_applications(&state)?;
     }
-    let (mut text, mut amiss) = (String::new(), Vec::new());
+    let (mut text, mut problems) = (String::new(), Vec::new());
     for reported in &all {
         let machine = root(reported.begin.root.as_deref());
         text.push_str(&report::application(&application_report(reported, &machine)));
@@ -32,13 +32,13 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         let id = || reported.begin.id.clone();
         if is_unwatched(reported) {
             text.push_str(report::UNWATCHED);
-            amiss.push(Problem::Unwatched { id: id() });
+            problems.push(Problem::Unwatched { id: id() });
         }
         if reported.is_kept_in_part() {
-            amiss.push(Problem::KeptInPart { id: id() });
+            problems.push(Problem::KeptInPart { id: id() });
         }
         if let Some((_, _, left @ 1..)) = reported.closed {
-            amiss.push(Problem::NotRestored { id: id(), left });
+            problems.push(Problem::NotRestored { id: id(), left });
         }
         for made in &reported.made {
             text.push_str(&report::changed(&present_setting(made, &apply_context(&machine, &state))));
@@ -46,10 +46,10 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
     }
     for UnreadableJournal { id, error } in state.unreadable()? {
         text.push_str(&report::unreadable(&id, &error.to_string()));
-        amiss.push(Problem::Unreadable { id });
+        problems.push(Problem::Unreadable { id });
     }
     if let Some(lost) = apply::lost(&Root::live()) {
-        amiss.push(Problem::JournalLost { id: lost.id.clone() });
+        problems.push(Problem::JournalLost { id: lost.id.clone() });
         let apply::LostWatch { id, journals, wait_ms, file, .. } = lost;
         text.push_str(&report::lost(&report::LostJournal { id, journals, wait_ms, file }));
     }
@@ -57,10 +57,10 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         text.push_str(if state.ids()?.is_empty() { report::NOTHING_WAS } else { report::NOTHING_IS });
     }
     print(&text)?;
-    if amiss.is_empty() {
+    if problems.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    Err(Failure::Tune { why: report::problems(&amiss), code: code::UNCHANGED })
+    Err(Failure::Tune { why: report::problems(&problems), code: code::UNCHANGED })
 }
 
 /// Prints, on a terminal in lines that fit it.
@@ -117,11 +117,11 @@ fn application_report(reported: &JournalContent, machine: &Root) -> Application 
         root: begin.root.clone(),
         profile: begin.profile.clone(),
         changes: reported.made.len(),
-        application_state: standing_report(reported, machine),
+        application_state: application_state(reported, machine),
     }
 }
 
-fn standing_report(reported: &JournalContent, machine: &Root) -> ApplicationState {
+fn application_state(reported: &JournalContent, machine: &Root) -> ApplicationState {
     if let Some((by, _, left)) = reported.closed {
         return ApplicationState::RolledBack {
             by,

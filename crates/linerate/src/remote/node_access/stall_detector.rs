@@ -78,10 +78,10 @@ mod tests {
     #[test]
     fn what_is_lost_right_behind_a_standstill_is_lost_by_it() {
         let at = Duration::from_millis;
-        let mut standing = StallDetector::begun(at(5_000));
-        assert!(!standing.note_turn(at(5_020)) && !standing.note_turn(at(6_500)));
-        assert_eq!(standing.explains(&AgentError::Ended, at(6_500)), None, "it ran");
-        assert!(standing.note_turn(at(9_600)));
+        let mut stalled = StallDetector::begun(at(5_000));
+        assert!(!stalled.note_turn(at(5_020)) && !stalled.note_turn(at(6_500)));
+        assert_eq!(stalled.explains(&AgentError::Ended, at(6_500)), None, "it ran");
+        assert!(stalled.note_turn(at(9_600)));
         for (fault, at_ms, expected) in [
             (AgentError::Ended, 9_600, Some(at(3_100))),
             (AgentError::Frozen(2), 12_600, Some(at(3_100))),
@@ -92,7 +92,7 @@ mod tests {
             (AgentError::Lie("x".to_owned()), 9_600, None),
             (AgentError::Signalled, 9_600, None),
         ] {
-            assert_eq!(standing.explains(&fault, at(at_ms)), expected, "{fault:?} {at_ms}");
+            assert_eq!(stalled.explains(&fault, at(at_ms)), expected, "{fault:?} {at_ms}");
         }
         assert!(unreached_node(at(3_100)).why.contains("stood still for 3.1 s"));
     }

@@ -215,11 +215,11 @@ impl NodeAgents {
 
     /// A node of which nothing is reported yet but who it is, and what is known of its clock.
     pub(crate) fn reported(&self, node: usize) -> NodeReported {
-        let of = &self.nodes[node];
+        let driven = &self.nodes[node];
         NodeReported {
-            name: of.name.clone(),
-            role: Some(of.role),
-            rack: of.rack.clone(),
+            name: driven.name.clone(),
+            role: Some(driven.role),
+            rack: driven.rack.clone(),
             node_state: None,
             why: None,
             reported: None,

@@ -1,5 +1,5 @@
 //! Whether what is taken for a fault between racks can as well be bursts that pairs of nodes have anywhere: of few
-//! pairs, as in halls of six nodes, some lie on one way by chance.
+//! pairs, as in clusters of six nodes, some lie on one way by chance.
 
 use std::collections::BTreeMap;
 

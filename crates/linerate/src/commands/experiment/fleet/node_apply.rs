@@ -66,7 +66,7 @@ pub(in crate::commands::experiment) fn with_arm_applied<T>(
     let passed_ms = since_boot_ms().saturating_sub(placed_ms);
     let members = placed
         .into_iter()
-        .map(|(name, node_state)| (name, node_state.filter(|_| is_paced).map(standing_after(passed_ms))));
+        .map(|(name, node_state)| (name, node_state.filter(|_| is_paced).map(state_after(passed_ms))));
     // That nodes are not as they were matters more than why the work ended.
     roll_back(fleet, plan.name, members.collect(), plan.waves.clone(), is_paced)?;
     done
@@ -74,7 +74,7 @@ pub(in crate::commands::experiment) fn with_arm_applied<T>(
 
 /// How a node stands that long after it stood so, if nothing happened: one that is out of reach by then takes its
 /// changes back at its own time, and no other is interrupted before.
-fn standing_after(passed_ms: u64) -> impl Fn(NodeState) -> NodeState {
+fn state_after(passed_ms: u64) -> impl Fn(NodeState) -> NodeState {
     move |node_state| match node_state {
         NodeState::Pending { left_ms, is_whole } => {
             NodeState::Pending { left_ms: left_ms.saturating_sub(passed_ms), is_whole }
@@ -260,7 +260,7 @@ pub(in crate::commands::experiment) fn roll_back_leftovers(
     let order = |_: usize| ChangeOrder::QueryStatus { rollout: None, settings: false };
     let answers = ask_all_nodes(fleet, &order)?;
     let mut left: BTreeSet<RolloutName> = BTreeSet::new();
-    let mut standings: Vec<Option<(RolloutName, NodeState)>> = vec![None; fleet.nodes.len()];
+    let mut node_states: Vec<Option<(RolloutName, NodeState)>> = vec![None; fleet.nodes.len()];
     for (node, answer) in answers.into_iter().enumerate() {
         let node_status = match answer {
             Ok(ChangeAnswer::Reported(node_status)) => node_status,
@@ -275,15 +275,15 @@ pub(in crate::commands::experiment) fn roll_back_leftovers(
         // not as before.
         let is_open = matches!(node_status.node_state, NodeState::Pending { .. });
         left.extend(node_status.rollout.filter(is_own).filter(|_| is_open));
-        standings[node] = node_status.rollout.map(|rollout| (rollout, node_status.node_state));
+        node_states[node] = node_status.rollout.map(|rollout| (rollout, node_status.node_state));
     }
     let is_paced = all.iter().any(|means| !interrupting(knobs(&means.nodes)).is_empty());
     // All are told: an order to make its changes may be on its way to a node that has none yet.
     let groups = restart_rounds(&fleet.nodes, &fleet.guards);
     for rollout in left {
         let node_state = |of: &Option<(RolloutName, NodeState)>| of.filter(|(of, _)| is_paced && *of == rollout);
-        let standings = standings.iter().map(|of| node_state(of).map(|(_, node_state)| node_state));
-        let members = fleet.nodes.iter().map(|node| node.name.clone()).zip(standings).collect();
+        let node_states = node_states.iter().map(|of| node_state(of).map(|(_, node_state)| node_state));
+        let members = fleet.nodes.iter().map(|node| node.name.clone()).zip(node_states).collect();
         roll_back(fleet, rollout, members, groups.clone(), is_paced)?;
     }
     Ok(())

@@ -364,13 +364,13 @@ pub(in crate::commands::tune) fn status(flags: &StatusFlags, fleet: &Path) -> Re
     let all = |nodes| RolloutReport { schema: ROLLOUT_SCHEMA, rollout: found.rollout, requested_ms, nodes };
     let (all, pictured) = (all(found.reported(&places, &lines)), all(found.pictured(&places, &lines)));
     drop(lines);
-    let amiss = problems(all.rollout, nodes.len(), &all.nodes);
-    // What is amiss says so itself.
-    let named = all.rollout.filter(|_| amiss.is_none());
+    let problem = problems(all.rollout, nodes.len(), &all.nodes);
+    // A problem says so itself.
+    let named = all.rollout.filter(|_| problem.is_none());
     let unknown_count = named
         .map_or_else(String::new, |name| unknown_nodes_text(name, missing_nodes(name, places.len(), nodes.len()).0));
     let done = show(flags, &all, &pictured, &unknown_count)?;
-    match amiss {
+    match problem {
         None => Ok(done),
         Some((why, code)) => Err(Failure::Tune { why, code }),
     }
@@ -404,11 +404,12 @@ fn problems(rollout: Option<RolloutName>, requested: usize, nodes: &[NodeReporte
     if nodes.iter().any(|node| node.node_state.is_none()) {
         return Some((format!("it is not known how each node stands: {counts}"), code::TARGET));
     }
-    let standings = || nodes.iter().filter_map(|node| node.node_state);
-    let is_split = standings().any(|node_state| node_state == NodeState::Confirmed)
-        && standings().any(|node_state| node_state != NodeState::Confirmed);
+    let node_states = || nodes.iter().filter_map(|node| node.node_state);
+    let is_split = node_states().any(|node_state| node_state == NodeState::Confirmed)
+        && node_states().any(|node_state| node_state != NodeState::Confirmed);
     // What is as before on one node cannot be confirmed on the others any more.
-    let is_broken_off = standings().any(NodeState::is_as_before) && standings().any(|node_state| node_state.is_whole());
+    let is_broken_off =
+        node_states().any(NodeState::is_as_before) && node_states().any(|node_state| node_state.is_whole());
     let is_partial = |node_state: NodeState| {
         matches!(node_state, NodeState::Left { .. } | NodeState::Pending { is_whole: false, .. })
     };
@@ -417,13 +418,13 @@ fn problems(rollout: Option<RolloutName>, requested: usize, nodes: &[NodeReporte
         |node: &NodeReported| node.reported.as_ref().is_some_and(|reported| reported.is_watched == Some(false));
     let (unknown, elsewhere) = rollout.map_or((0, 0), |name| missing_nodes(name, nodes.len(), requested));
     // A rollout that ended in an early wave was never begun on the others.
-    let lacking = if standings().all(NodeState::is_as_before) { elsewhere } else { unknown };
+    let lacking = if node_states().all(NodeState::is_as_before) { elsewhere } else { unknown };
     let why = if is_split {
         format!(
             "some nodes are confirmed and others are not ({counts}): linerate tune confirm --fleet goes on while they \
              wait, and linerate tune rollback --fleet restores all"
         )
-    } else if standings().any(is_partial) {
+    } else if node_states().any(is_partial) {
         format!("some nodes are partly changed, or could not be restored: {counts}")
     } else if is_broken_off {
         format!(
@@ -457,7 +458,7 @@ mod tests {
         let whole = Some(NodeState::Pending { left_ms: 1, is_whole: true });
         let partial = Some(NodeState::Pending { left_ms: 1, is_whole: false });
         let (kept, back) = (Some(NodeState::Confirmed), Some(NodeState::Restored));
-        for (standings, expected) in [
+        for (node_states, expected) in [
             ([whole, whole], None),
             ([kept, kept], None),
             ([back, back], None),
@@ -469,7 +470,7 @@ mod tests {
             ([Some(NodeState::Untouched), whole], Some(code::UNCHANGED)),
             ([back, Some(NodeState::Left { settings: 1 })], Some(code::UNCHANGED)),
         ] {
-            let nodes: Vec<NodeReported> = standings.into_iter().map(node).collect();
+            let nodes: Vec<NodeReported> = node_states.into_iter().map(node).collect();
             assert_eq!(problems(name, 2, &nodes).map(|(_, code)| code), expected, "{nodes:?}");
         }
         for (node_state, requested, expected) in [

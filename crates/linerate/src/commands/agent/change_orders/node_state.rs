@@ -52,7 +52,7 @@ fn rollout_journal(
     for id in &all {
         match apply_context.state.read(id) {
             Ok(reported) => {
-                let node_state = standing_by_settings(&reported, apply_context);
+                let node_state = state_by_settings(&reported, apply_context);
                 found.push((reported, node_state));
             }
             // One that was cut before its first line was whole announces nothing.
@@ -86,7 +86,7 @@ pub(super) fn kept_rollout_status(machine: &Root) -> Result<NodeStatus, Failure>
         return Ok(NodeStatus::new(None, NodeState::Untouched));
     };
     let apply_context = apply_context(machine, &state);
-    let journal_status = journal_status(&reported, standing_by_settings(&reported, &apply_context), &apply_context);
+    let journal_status = journal_status(&reported, state_by_settings(&reported, &apply_context), &apply_context);
     Ok(NodeStatus { settings: all_settings(&reported, &apply_context), ..journal_status })
 }
 
@@ -147,8 +147,8 @@ fn node_setting(made: &Made, apply_context: &ApplyContext<'_>) -> NodeSetting {
 
 /// How a machine stands, by a journal of it and by its settings: what was restored while the journal could not be
 /// written is restored, and what somebody else has changed since cannot be confirmed as it was applied.
-pub(super) fn standing_by_settings(reported: &JournalContent, apply_context: &ApplyContext<'_>) -> NodeState {
-    let node_state = standing_by_journal(reported, apply_context.root);
+pub(super) fn state_by_settings(reported: &JournalContent, apply_context: &ApplyContext<'_>) -> NodeState {
+    let node_state = state_by_journal(reported, apply_context.root);
     let may_be_restored = match node_state {
         NodeState::Confirmed => true,
         NodeState::Left { .. } => reported.closed.is_none(),
@@ -167,7 +167,7 @@ pub(super) fn standing_by_settings(reported: &JournalContent, apply_context: &Ap
 }
 
 /// The same by the journal alone.
-fn standing_by_journal(reported: &JournalContent, machine: &Root) -> NodeState {
+fn state_by_journal(reported: &JournalContent, machine: &Root) -> NodeState {
     let is_left = |made: &&Made| made.rolled_back.as_ref().is_none_or(RollbackOutcome::needs_a_look);
     match reported.closed {
         Some((RolledBackBy::Unchanged, _, _)) => NodeState::Untouched,
@@ -262,7 +262,7 @@ mod tests {
         type JournalEdit = fn(&mut JournalContent);
         let pending = |node_state| matches!(node_state, NodeState::Pending { is_whole: true, .. });
         let partial = |node_state| matches!(node_state, NodeState::Pending { is_whole: false, .. });
-        assert!(pending(standing_by_journal(&journal(), &Root::live())));
+        assert!(pending(state_by_journal(&journal(), &Root::live())));
         let cases: [(JournalEdit, Option<NodeState>); 13] = [
             (|it| it.is_applied = false, None),
             (|it| it.made[0].became = None, None),
@@ -293,7 +293,7 @@ mod tests {
         for (number, (happens, expected)) in cases.into_iter().enumerate() {
             let mut it = journal();
             happens(&mut it);
-            let found = standing_by_journal(&it, &Root::live());
+            let found = state_by_journal(&it, &Root::live());
             assert!(expected.map_or(partial(found), |expected| found == expected), "{number}: {found:?}");
         }
     }
@@ -380,15 +380,15 @@ mod tests {
         ] {
             std::fs::write(&path, format!("{now}\n")).unwrap();
             assert_eq!(
-                (standing_by_settings(&confirmed, &apply_context), standing_by_settings(&undoing, &apply_context)),
+                (state_by_settings(&confirmed, &apply_context), state_by_settings(&undoing, &apply_context)),
                 (as_confirmed, as_undoing),
                 "{now}"
             );
-            assert_eq!(standing_by_settings(&journal(), &apply_context).is_whole(), is_whole, "{now}");
+            assert_eq!(state_by_settings(&journal(), &apply_context).is_whole(), is_whole, "{now}");
         }
         let rollout = Some(RolloutName { token: 7, nodes: 2 });
         assert_eq!(
-            journal_status(&journal(), standing_by_settings(&journal(), &apply_context), &apply_context).rollout,
+            journal_status(&journal(), state_by_settings(&journal(), &apply_context), &apply_context).rollout,
             rollout
         );
     }
