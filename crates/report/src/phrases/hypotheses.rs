@@ -485,7 +485,7 @@ mod tests {
         whole.left_out = vec![put];
         assert!(outcome(&whole).ends_with("it explains every figure that is used"));
         assert!(outcome_in_brief(&whole)[0].contains("explains every figure that is used"));
-        let standing = |family, weight, misses_sigmas| FamilyStanding {
+        let family = |family, weight, misses_sigmas| FamilyStanding {
             family,
             remains: misses_sigmas <= 3.0,
             fits: misses_sigmas <= 3.0,
@@ -494,11 +494,11 @@ mod tests {
             misses: Quantity::Put,
         };
         use CauseFamily::{AsDescribed, Clients, Drives, Layout};
-        whole.families = vec![standing(Drives, 0.6, 0.0), standing(Layout, 0.001, 2.9), standing(Clients, 0.0, 11.6)];
+        whole.families = vec![family(Drives, 0.6, 0.0), family(Layout, 0.001, 2.9), family(Clients, 0.0, 11.6)];
         assert_eq!(families(&whole).unwrap(), "totals name no cause: 2 of 3 families remain");
         assert_eq!(remaining(&whole), ["drives 60 %", "less than 1 % each: layout"]);
         assert_eq!(ruled_out(&whole).unwrap(), "by standard errors: clients (PUT 12)");
-        whole.families[1] = standing(AsDescribed, 0.3, 1.0);
+        whole.families[1] = family(AsDescribed, 0.3, 1.0);
         let described = "totals do not rule out that the site is as described, nor 1 of 2 families of causes";
         assert_eq!(families(&whole).unwrap(), described);
         whole.families.remove(1);
