@@ -46,7 +46,12 @@ const DRIVES: u32 = 2;
 pub(crate) fn check(flags: &LabFlags) -> Result<(), Failure> {
     match &flags.verb {
         LabVerb::Up(flags) => request(flags).map(|_| ()),
-        _ => Ok(()),
+        LabVerb::Status(_)
+        | LabVerb::Exec(_)
+        | LabVerb::Fault(_)
+        | LabVerb::Heal(_)
+        | LabVerb::Down(_)
+        | LabVerb::Traffic(_) => Ok(()),
     }
 }
 

@@ -32,7 +32,12 @@ pub(crate) fn check(flags: &TuneFlags) -> Result<(), Failure> {
             None => diff::check(flags),
         },
         TuneVerb::Export(flags) => read_changes(&flags.file).map(|_| ()),
-        _ => Ok(()),
+        TuneVerb::Apply(_)
+        | TuneVerb::Confirm(_)
+        | TuneVerb::Rollback(_)
+        | TuneVerb::Status(_)
+        | TuneVerb::Log(_)
+        | TuneVerb::Watch(_) => Ok(()),
     }
 }
 
