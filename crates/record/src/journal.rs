@@ -79,11 +79,12 @@ pub enum Watcher {
 /// A setting that moves when another is written: the kernel zeroes `vm.dirty_ratio` when `vm.dirty_bytes` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoupledSetting {
-    pub address: RecordedLocator,
+    #[serde(rename = "address")]
+    pub locator: RecordedLocator,
     pub value: String,
 }
 
-/// Where a setting beside another lives: a locator with its device filled in.
+/// Where a coupled setting lives: a locator with its device filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordedLocator {
@@ -319,7 +320,7 @@ mod tests {
         };
         let prior = change.prior.clone();
         let coupled =
-            vec![CoupledSetting { address: RecordedLocator::Sysctl("vm.dirty_ratio".into()), value: "20".into() }];
+            vec![CoupledSetting { locator: RecordedLocator::Sysctl("vm.dirty_ratio".into()), value: "20".into() }];
         let identity = Some("pci/0000:01:00.0 02:00:00:00:00:01".to_owned());
         let devices =
             vec![Device { kind: DeviceKind::Interface, name: "eth0".into(), number: 2, identity, node: None }];

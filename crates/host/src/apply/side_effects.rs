@@ -34,7 +34,7 @@ impl SideEffect {
     /// Whether it left this value in a setting of this device.
     pub(super) fn has_left(&self, knob: &Knob, device: Option<&str>, net: Option<u64>, now: &str) -> bool {
         let shared = self.processor.as_deref().filter(|_| knob.locator.device_class() == Some(DeviceClass::Cpu));
-        let is_at = |device| setting::is_at(&self.coupled.address, &knob.locator, device);
+        let is_at = |device| setting::is_at(&self.coupled.locator, &knob.locator, device);
         let is_there = is_at(device) || (shared.is_some() && is_at(shared));
         self.net == net && is_there && same(&knob.locator, &self.coupled.value, now)
     }
@@ -75,13 +75,13 @@ mod tests {
             (&sysctl("vm.dirty_ratio"), Locator::Sysctl { name: "vm.dirty_ratio" }, None, true),
             (&sysctl("vm.dirty_ratio"), Locator::Sysctl { name: "vm.dirty_bytes" }, None, false),
         ];
-        for (address, locator, device, expected) in cases {
-            let became = [CoupledSetting { address: address.clone(), value: "7".to_owned() }];
+        for (recorded, locator, device, expected) in cases {
+            let became = [CoupledSetting { locator: recorded.clone(), value: "7".to_owned() }];
             let moved = SideEffect::new(&governor, Some("cpu0"), Some(1), &became);
             let other = knob(locator);
             let has_left = |net, now| moved[0].has_left(&other, device, net, now);
-            assert_eq!(has_left(Some(1), "7"), expected, "{address:?} {:?} {device:?}", other.locator);
-            assert!(!has_left(Some(2), "7") && !has_left(None, "7") && !has_left(Some(1), "8"), "{address:?}");
+            assert_eq!(has_left(Some(1), "7"), expected, "{recorded:?} {:?} {device:?}", other.locator);
+            assert!(!has_left(Some(2), "7") && !has_left(None, "7") && !has_left(Some(1), "8"), "{recorded:?}");
         }
     }
 }

@@ -167,12 +167,12 @@ fn of_queues(device: &str) -> Vec<RecordedLocator> {
 
 /// What moves with a setting, as it is now; what this machine does not have is left out.
 pub(super) fn read(in_namespace: &InNamespace<'_>, resolved: &ResolvedLocator) -> Vec<CoupledSetting> {
-    let read = |address: RecordedLocator| value(in_namespace, &address).map(|value| CoupledSetting { address, value });
+    let read = |locator: RecordedLocator| value(in_namespace, &locator).map(|value| CoupledSetting { locator, value });
     coupled_locators(in_namespace, resolved).into_iter().filter_map(read).collect()
 }
 
-fn value(in_namespace: &InNamespace<'_>, address: &RecordedLocator) -> Option<String> {
-    Some(resolved_locator::read(in_namespace, &resolved_locator::from_recorded(address).ok()?).ok()?.0)
+fn value(in_namespace: &InNamespace<'_>, locator: &RecordedLocator) -> Option<String> {
+    Some(resolved_locator::read(in_namespace, &resolved_locator::from_recorded(locator).ok()?).ok()?.0)
 }
 
 /// Those that are to be put back: not what somebody has moved after the change had. Asked before the setting itself is
@@ -183,8 +183,8 @@ pub(super) fn still_ours<'b>(
     became: &[CoupledSetting],
 ) -> Vec<&'b CoupledSetting> {
     let is_ours = |coupled: &&CoupledSetting| {
-        let Some(left) = became.iter().find(|other| other.address == coupled.address) else { return true };
-        value(in_namespace, &coupled.address)
+        let Some(left) = became.iter().find(|other| other.locator == coupled.locator) else { return true };
+        value(in_namespace, &coupled.locator)
             .is_none_or(|now| is_same(coupled, &left.value, &now) || is_same(coupled, &coupled.value, &now))
     };
     prior.iter().filter(is_ours).collect()
@@ -196,18 +196,18 @@ pub(super) fn still_ours<'b>(
 /// The first that is not as before then. One that is gone with its device is none.
 pub(super) fn restore_value(in_namespace: &InNamespace<'_>, besides: &[&CoupledSetting]) -> io::Result<()> {
     for coupled in besides {
-        let Ok(resolved) = resolved_locator::from_recorded(&coupled.address) else { continue };
+        let Ok(resolved) = resolved_locator::from_recorded(&coupled.locator) else { continue };
         // A twin that is 0 does not count: the other, written, has made it so again.
         let is_dormant = matches!(resolved, ResolvedLocator::Sysctl(_)) && coupled.value == "0";
-        let Some(now) = value(in_namespace, &coupled.address) else { continue };
+        let Some(now) = value(in_namespace, &coupled.locator) else { continue };
         if !is_dormant && !is_same(coupled, &now, &coupled.value) {
             // What the kernel says to that shows below.
             let _ = resolved_locator::write(in_namespace, &resolved, &coupled.value);
         }
     }
     let odd = besides.iter().find_map(|coupled| {
-        let now = value(in_namespace, &coupled.address)?;
-        (!is_same(coupled, &now, &coupled.value)).then(|| (in_words(&coupled.address), now, &coupled.value))
+        let now = value(in_namespace, &coupled.locator)?;
+        (!is_same(coupled, &now, &coupled.value)).then(|| (in_words(&coupled.locator), now, &coupled.value))
     });
     match odd {
         None => Ok(()),
@@ -218,7 +218,7 @@ pub(super) fn restore_value(in_namespace: &InNamespace<'_>, besides: &[&CoupledS
 }
 
 fn is_same(coupled: &CoupledSetting, one: &str, other: &str) -> bool {
-    let file = match &coupled.address {
+    let file = match &coupled.locator {
         RecordedLocator::Sysctl(name) => name,
         RecordedLocator::Sysfs(path) => path,
         RecordedLocator::Feature { name, .. } => name,
@@ -229,8 +229,8 @@ fn is_same(coupled: &CoupledSetting, one: &str, other: &str) -> bool {
 
 /// Where a setting beside another lives, for people.
 #[must_use]
-pub fn in_words(address: &RecordedLocator) -> String {
-    match address {
+pub fn in_words(locator: &RecordedLocator) -> String {
+    match locator {
         RecordedLocator::Sysctl(name) => name.clone(),
         RecordedLocator::Sysfs(path) => format!("/sys/{path}"),
         RecordedLocator::Feature { device, name } => format!("{name} of {device}"),

@@ -27,7 +27,7 @@ pub(super) fn touched_devices(
     coupled: &[CoupledSetting],
 ) -> Vec<Device> {
     let own = place.device.clone().and_then(|name| Some((kind(knob)?, name)));
-    let others = coupled.iter().filter_map(|coupled| named(&coupled.address));
+    let others = coupled.iter().filter_map(|coupled| named(&coupled.locator));
     let mut wanted: Vec<(DeviceKind, String)> = Vec::new();
     for one in own.into_iter().chain(others) {
         if !wanted.contains(&one) {
@@ -137,11 +137,11 @@ impl<'d> DeviceNames<'d> {
     /// What moved besides, where it is by now; what is gone with its device is left out.
     pub(super) fn besides(&self, besides: &[CoupledSetting]) -> Vec<CoupledSetting> {
         let now = |coupled: &CoupledSetting| {
-            let address = match named(&coupled.address) {
-                Some((kind, then)) => renamed(&coupled.address, &then, &self.name(kind, &then).ok()?),
-                None => coupled.address.clone(),
+            let locator = match named(&coupled.locator) {
+                Some((kind, then)) => renamed(&coupled.locator, &then, &self.name(kind, &then).ok()?),
+                None => coupled.locator.clone(),
             };
-            Some(CoupledSetting { address, value: coupled.value.clone() })
+            Some(CoupledSetting { locator, value: coupled.value.clone() })
         };
         besides.iter().filter_map(now).collect()
     }
@@ -152,9 +152,9 @@ const DISKS: &str = "block/";
 const OF_IPV6: &str = "net.ipv6.conf.";
 
 /// The device of a setting beside another.
-fn named(address: &RecordedLocator) -> Option<(DeviceKind, String)> {
+fn named(locator: &RecordedLocator) -> Option<(DeviceKind, String)> {
     let first = |rest: &str| rest.split('/').next().unwrap_or_default().to_owned();
-    match address {
+    match locator {
         RecordedLocator::Feature { device, .. } | RecordedLocator::Interrupts { device } => {
             Some((DeviceKind::Interface, device.clone()))
         }
@@ -170,12 +170,12 @@ fn named(address: &RecordedLocator) -> Option<(DeviceKind, String)> {
     }
 }
 
-fn renamed(address: &RecordedLocator, then: &str, now: &str) -> RecordedLocator {
+fn renamed(locator: &RecordedLocator, then: &str, now: &str) -> RecordedLocator {
     let moved = |text: &str, prefix: &str, then: &str, now: &str| {
         let rest = text.strip_prefix(prefix)?.strip_prefix(then)?;
         Some(format!("{prefix}{now}{rest}"))
     };
-    match address {
+    match locator {
         RecordedLocator::Feature { name, .. } => {
             RecordedLocator::Feature { device: now.to_owned(), name: name.clone() }
         }
@@ -326,13 +326,13 @@ mod tests {
             ("block/sda/queue/nr_requests", "block/b/queue/nr_requests", DeviceKind::Disk, "sda"),
         ];
         for (path, after, kind, name) in cases {
-            let address = RecordedLocator::Sysfs(path.to_owned());
-            assert_eq!(named(&address), Some((kind, name.to_owned())));
-            assert_eq!(renamed(&address, name, "b"), RecordedLocator::Sysfs(after.to_owned()));
+            let locator = RecordedLocator::Sysfs(path.to_owned());
+            assert_eq!(named(&locator), Some((kind, name.to_owned())));
+            assert_eq!(renamed(&locator, name, "b"), RecordedLocator::Sysfs(after.to_owned()));
         }
-        let address = RecordedLocator::Sysctl("net.ipv6.conf.eth0/7.mtu".to_owned());
-        assert_eq!(named(&address), Some((DeviceKind::Interface, "eth0.7".to_owned())));
-        assert_eq!(renamed(&address, "eth0.7", "b.8"), RecordedLocator::Sysctl("net.ipv6.conf.b/8.mtu".to_owned()));
+        let locator = RecordedLocator::Sysctl("net.ipv6.conf.eth0/7.mtu".to_owned());
+        assert_eq!(named(&locator), Some((DeviceKind::Interface, "eth0.7".to_owned())));
+        assert_eq!(renamed(&locator, "eth0.7", "b.8"), RecordedLocator::Sysctl("net.ipv6.conf.b/8.mtu".to_owned()));
         for none in
             [RecordedLocator::Sysctl("vm.dirty_ratio".to_owned()), RecordedLocator::Sysfs("kernel/mm/x".to_owned())]
         {

@@ -23,8 +23,8 @@ pub(super) fn refusal(
 ) -> Option<String> {
     let moving = coupled::read(in_namespace, resolved);
     let of_moving = moving.iter().find_map(|coupled| {
-        let why = unwritable(&resolved_locator::from_recorded(&coupled.address).ok()?, &coupled.value)?;
-        Some(format!("{} changes with it: {why}", coupled::in_words(&coupled.address)))
+        let why = unwritable(&resolved_locator::from_recorded(&coupled.locator).ok()?, &coupled.value)?;
+        Some(format!("{} changes with it: {why}", coupled::in_words(&coupled.locator)))
     });
     unwritable(resolved, prior).or(of_moving).or_else(|| match resolved {
         ResolvedLocator::Mtu(device) => of_mtu(in_namespace, device, prior.parse().ok()?, new.trim().parse().ok()?),

@@ -175,7 +175,7 @@ fn what_moved_besides_is_restored_under_its_new_name_and_without_the_device_too(
         let journal = machine.state.path().join("1.journal");
         let text = std::fs::read_to_string(&journal).unwrap();
         let on_top = |value: &str| CoupledSetting {
-            address: RecordedLocator::Sysfs("class/net/vlan7/mtu".to_owned()),
+            locator: RecordedLocator::Sysfs("class/net/vlan7/mtu".to_owned()),
             value: value.to_owned(),
         };
         let lines = text.lines().map(|line| {

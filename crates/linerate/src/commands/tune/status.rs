@@ -148,8 +148,8 @@ fn application_state(reported: &JournalContent, machine: &Root) -> ApplicationSt
 pub(super) fn moved_settings(made: &Made) -> Vec<Moved> {
     let after = made.became.as_ref().map_or(&[][..], |(_, alongside)| alongside);
     let moved = made.coupled.iter().filter_map(|before| {
-        let after = after.iter().find(|after| after.address == before.address && after.value != before.value)?;
-        let what = setting::alongside_in_words(&before.address);
+        let after = after.iter().find(|after| after.locator == before.locator && after.value != before.value)?;
+        let what = setting::alongside_in_words(&before.locator);
         Some(Moved { what, before: before.value.clone(), after: after.value.clone() })
     });
     moved.collect()
