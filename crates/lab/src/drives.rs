@@ -48,13 +48,18 @@ impl DriveFiles {
     pub fn make(&self) -> Result<(), LabError> {
         make_file(&self.image, self.size_bytes + self.size_bytes / 16 + TAKEN_BYTES)?;
         // No journal, few inodes, and nothing that is written later: it has one file.
-        let ext4 = ["-q", "-F", "-O", "^has_journal", "-m", "0", "-T", "largefile4", "-E", "nodiscard"];
+        let ext4 = FileSystem {
+            maker: "mkfs.ext4",
+            flags: &["-q", "-F", "-O", "^has_journal", "-m", "0", "-T", "largefile4", "-E", "nodiscard"],
+            mount_flags: &["-t", "ext4", "-o", "noatime,noinit_itable"],
+        };
+        let xfs = FileSystem { maker: "mkfs.xfs", flags: &["-q", "-f"], mount_flags: &["-t", "xfs", "-o", "noatime"] };
         let loop_of_image = attach(&self.image, "off")?;
-        mount(&loop_of_image, &self.below, ("mkfs.ext4", &ext4), ["-t", "ext4", "-o", "noatime,noinit_itable"])?;
+        mount(&loop_of_image, &self.below, &ext4)?;
         make_file(&self.disk(), self.size_bytes)?;
         // Past the cache of the file below: what is held back is what the drive takes.
         let loop_of_disk = attach(&self.disk(), "on")?;
-        mount(&loop_of_disk, &self.mount_point, ("mkfs.xfs", &["-q", "-f"]), ["-t", "xfs", "-o", "noatime"])
+        mount(&loop_of_disk, &self.mount_point, &xfs)
     }
 
     /// `MAJOR:MINOR` of the device that is held back.
@@ -100,11 +105,20 @@ fn attach(file: &Path, direct_io: &str) -> Result<String, LabError> {
     Ok(programs::run("losetup", &["--find", "--show", &direct_io, text(file)?])?.trim().to_owned())
 }
 
+/// How a file system is made and mounted.
+struct FileSystem {
+    /// The program that makes it, and its arguments before the device.
+    maker: &'static str,
+    flags: &'static [&'static str],
+    /// Of `mount`, before the device.
+    mount_flags: &'static [&'static str],
+}
+
 /// Makes a file system on a device, and mounts it; the device is detached with it.
-fn mount(device: &str, at: &Path, (maker, flags): (&str, &[&str]), how: [&str; 4]) -> Result<(), LabError> {
+fn mount(device: &str, at: &Path, file_system: &FileSystem) -> Result<(), LabError> {
     fs::create_dir_all(at).map_err(LabError::file("make", at))?;
-    programs::run(maker, &[flags, &[device]].concat())?;
-    programs::run("mount", &[&how[..], &[device, text(at)?]].concat())?;
+    programs::run(file_system.maker, &[file_system.flags, &[device]].concat())?;
+    programs::run("mount", &[file_system.mount_flags, &[device, text(at)?]].concat())?;
     programs::run("losetup", &["--detach", device]).map(drop)
 }
 

@@ -71,13 +71,27 @@ fn serve_a_listing() -> SocketAddr {
     address
 }
 
-/// What a point did until so many requests had succeeded: those requests, its intervals, and allocations of the whole
-/// process.
-fn measured(
-    address: SocketAddr,
-    (op, payload, size): (Op, Payload, &str),
-    (listed, least): (u64, u64),
-) -> (u64, u64, usize) {
+/// What a point sends.
+#[derive(Debug)]
+struct Requested {
+    op: Op,
+    payload: Payload,
+    size: &'static str,
+    /// Keys that a listing has.
+    listed: u64,
+}
+
+/// What a point did.
+struct Measured {
+    requests: u64,
+    intervals: u64,
+    /// Of the whole process.
+    allocations: usize,
+}
+
+/// Drives a point until so many requests have succeeded.
+fn measured(address: SocketAddr, requested: &Requested, least: u64) -> Measured {
+    let &Requested { op, payload, size, listed } = requested;
     let sizes: linerate_record::load::Sizes = size.parse().expect("a size");
     let session = session(address, payload, &sizes.each());
     let plan = PointPlan {
@@ -102,13 +116,13 @@ fn measured(
     drive(&with, &plan, count).expect("it drives");
     let allocations = region.change().allocations;
     assert!(requests >= least && failed == 0, "{op} {payload:?} {size}: {requests} of {least}, {failed} failed");
-    (requests, intervals, allocations)
+    Measured { requests, intervals, allocations }
 }
 
 #[test]
 fn requests_allocate_nothing() {
     let (null, listing) = (serve(), serve_a_listing());
-    for (address, requested, listed) in [
+    for (address, (op, payload, size), listed) in [
         (null, (Op::Get, Payload::Signed, "4096"), 0),
         (null, (Op::Put, Payload::Signed, "4096"), 0),
         (null, (Op::Get, Payload::Signed, "300000"), 0),
@@ -120,15 +134,17 @@ fn requests_allocate_nothing() {
         (null, (Op::List, Payload::Signed, "1"), 0),
         (listing, (Op::List, Payload::Signed, "1"), 1000),
     ] {
-        let kind = format!("{requested:?}, {listed} keys");
+        let requested = Requested { op, payload, size, listed };
         // A point allocates when it starts and a little per interval: the longer of two tells what a request costs.
         // Both go on until they have made their requests, however long that takes on a busy machine.
-        let (few, in_few, of_few) = measured(address, requested, (listed, 20));
-        let (many, in_many, of_many) = measured(address, requested, (listed, 10 * few + 400));
-        let of_intervals = in_many.saturating_sub(in_few) as f64 * 40.0;
+        let few = measured(address, &requested, 20);
+        let many = measured(address, &requested, 10 * few.requests + 400);
+        let of_intervals = many.intervals.saturating_sub(few.intervals) as f64 * 40.0;
+        let (of_few, of_many) = (few.allocations, many.allocations);
         let beyond_intervals = of_many as f64 - of_few as f64 - of_intervals;
-        let per_request = beyond_intervals / (many - few) as f64;
-        assert!(per_request < 0.05, "{kind}: {per_request} per request, {of_few} and {of_many} in all");
-        println!("{kind}: {} allocations for {} more requests", of_many - of_few.min(of_many), many - few);
+        let more = many.requests - few.requests;
+        let per_request = beyond_intervals / more as f64;
+        assert!(per_request < 0.05, "{requested:?}: {per_request} per request, {of_few} and {of_many} in all");
+        println!("{requested:?}: {} allocations for {more} more requests", of_many - of_few.min(of_many));
     }
 }

@@ -247,14 +247,7 @@ fn worlds_of(shape: &'static Shape) -> Vec<World> {
     let mut all = Vec::new();
     let used_for = if shape.is_learnt { Use::Learn } else { Use::SealedHealthy };
     for nth in 1..=HEALTHY_OF_SHAPE[usize::from(shape.is_learnt)] {
-        all.push(world(
-            shape,
-            format!("{}.healthy.{nth}", shape.name),
-            ("healthy", FAMILIES[0]),
-            0,
-            Vec::new(),
-            used_for,
-        ));
+        all.push(healthy(shape, format!("{}.healthy.{nth}", shape.name), used_for));
     }
     for kind in KINDS.iter().filter(|kind| shape.nodes >= kind.nodes_min) {
         for strength in 1..=STRENGTHS {
@@ -268,24 +261,29 @@ fn worlds_of(shape: &'static Shape) -> Vec<World> {
             let is_left_out = (kind.group != Learnt || !shape.is_learnt) && !drawn(&id, "kept").is_multiple_of(EVERY);
             if !is_left_out {
                 let faults = faults(kind, shape, strength, &id);
-                all.push(world(shape, id, (kind.name, kind.family), strength, faults, used_for));
+                let (kind, family) = (kind.name, kind.family);
+                all.push(World { kind, family, strength, faults, ..healthy(shape, id, used_for) });
             }
         }
     }
     all
 }
 
-fn world(
-    shape: &'static Shape,
-    id: String,
-    (kind, family): (&'static str, &'static str),
-    strength: usize,
-    faults: Vec<String>,
-    used_for: Use,
-) -> World {
+/// A world of which nothing is planted.
+fn healthy(shape: &'static Shape, id: String, used_for: Use) -> World {
     let size = SIZES[drawn(&id, "size") as usize % SIZES.len()];
     let third = THIRD[drawn(&id, "points") as usize % THIRD.len()];
-    World { id, shape, kind, family, strength, faults, size, points: [("get", 16), ("put", 16), third], used_for }
+    World {
+        id,
+        shape,
+        kind: "healthy",
+        family: FAMILIES[0],
+        strength: 0,
+        faults: Vec::new(),
+        size,
+        points: [("get", 16), ("put", 16), third],
+        used_for,
+    }
 }
 
 /// What a lab plants.

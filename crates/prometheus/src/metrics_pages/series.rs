@@ -90,6 +90,18 @@ fn is_called(metric: &str, name: &str) -> bool {
     name == metric || name.strip_suffix("_total") == Some(metric)
 }
 
+/// The series of a sample, which the row of this place reads.
+fn key(requested: &PagesRequest, place: usize, row: &SourceRow, sample: &PageSample<'_>) -> Key {
+    let machine = naming_label(row.machine, |label| sample.label(requested.names.resolve(label)));
+    let mut labels: Vec<String> = sample.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    labels.sort();
+    let gateway = match row.exporter {
+        MetricExporter::Ceph => sample.label(requested.names.resolve("instance_id")).unwrap_or_default(),
+        _ => "",
+    };
+    (place, host_without_port(machine.unwrap_or_default()).to_owned(), labels.join(","), gateway.to_owned())
+}
+
 impl PageLooks {
     pub(super) fn new(target: &MetricsTarget) -> PageLooks {
         let (url, host) = (target.address.url(), target.address.host.clone());
@@ -130,7 +142,12 @@ impl PageLooks {
             let rows = rows_for(requested.product)
                 .filter(|(_, row)| is_called(requested.names.resolve(row.metric), sample.name));
             for (place, row) in rows {
-                self.sort_in(requested, (place, row), sample, &mut found);
+                if (0.0..=VALUE_MAX).contains(&sample.value) {
+                    let values = found.entry(row.exporter).or_default();
+                    self.sort_in(values, sample, key(requested, place, row, sample));
+                } else {
+                    self.remark(format!("{} is {}, which is no reading", sample.name, sample.value));
+                }
             }
         }
         self.with_metrics += u32::from(!found.is_empty());
@@ -142,26 +159,7 @@ impl PageLooks {
     }
 
     /// Takes one sample into what an exporter said.
-    fn sort_in(
-        &mut self,
-        requested: &PagesRequest,
-        (place, row): (usize, &SourceRow),
-        sample: &PageSample<'_>,
-        found: &mut BTreeMap<MetricExporter, BTreeMap<Key, f64>>,
-    ) {
-        if !(0.0..=VALUE_MAX).contains(&sample.value) {
-            return self.remark(format!("{} is {}, which is no reading", sample.name, sample.value));
-        }
-        let machine = naming_label(row.machine, |label| sample.label(requested.names.resolve(label)));
-        let mut labels: Vec<String> = sample.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        labels.sort();
-        let gateway = match row.exporter {
-            MetricExporter::Ceph => sample.label(requested.names.resolve("instance_id")).unwrap_or_default(),
-            _ => "",
-        };
-        let key =
-            (place, host_without_port(machine.unwrap_or_default()).to_owned(), labels.join(","), gateway.to_owned());
-        let values = found.entry(row.exporter).or_default();
+    fn sort_in(&mut self, values: &mut BTreeMap<Key, f64>, sample: &PageSample<'_>, key: Key) {
         if values.len() >= SERIES_MAX {
             return self.remark("it has more series of requests than are read: name a page of one node".to_owned());
         }

@@ -23,7 +23,7 @@ const COMMAND_LINES: usize = 4;
 const EACH: usize = 2;
 
 /// A sentence in so many lines; whole in a file.
-fn within(lines: usize, ink: Colour, (lead, indent): (&str, usize), sentence: &str, look: TextStyle) -> String {
+fn within(lines: usize, ink: Colour, lead: &str, indent: usize, sentence: &str, look: TextStyle) -> String {
     if look.whole {
         hanging_in(ink, lead, indent, sentence, look)
     } else {
@@ -50,13 +50,13 @@ fn count(text: &str) -> usize {
 }
 
 fn head(audit: &Audit, command: &str, look: TextStyle) -> String {
-    let mut text = within(EACH, Colour::Dim, (" ▸", 3), &wording::verdict(audit), look);
+    let mut text = within(EACH, Colour::Dim, " ▸", 3, &wording::verdict(audit), look);
     if !audit.differences.is_empty() {
         let changes_with_rollback = wording::changes_with_rollback(audit, command);
-        text.push_str(&within(COMMAND_LINES, Colour::Dim, ("   try", 8), &changes_with_rollback, look));
+        text.push_str(&within(COMMAND_LINES, Colour::Dim, "   try", 8, &changes_with_rollback, look));
     }
     for (name, value) in wording::facts_in_brief(audit) {
-        text.push_str(&within(1, Colour::Dim, (&format!(" {name}"), 11), &value, look));
+        text.push_str(&within(1, Colour::Dim, &format!(" {name}"), 11, &value, look));
     }
     text
 }
@@ -69,13 +69,13 @@ fn findings(audit: &Audit, shown: usize, look: TextStyle) -> String {
     let mut text = "\n".to_owned();
     for finding in &audit.findings[..shown] {
         let (ink, lead, claim) = finding_head(finding);
-        text.push_str(&within(EACH, ink, (&lead, 11), &claim, look));
-        text.push_str(&within(1, Colour::Dim, ("           try", 16), &finding.remedy, look));
+        text.push_str(&within(EACH, ink, &lead, 11, &claim, look));
+        text.push_str(&within(1, Colour::Dim, "           try", 16, &finding.remedy, look));
     }
     let more = audit.findings.len() - shown;
     if more > 0 {
         let more = format!("{}: --all", plural(more as u64, "more finding"));
-        text.push_str(&within(1, Colour::Dim, (" …", 11), &more, look));
+        text.push_str(&within(1, Colour::Dim, " …", 11, &more, look));
     }
     text
 }
@@ -86,7 +86,7 @@ fn differences(audit: &Audit, room: usize, look: TextStyle) -> String {
         return String::new();
     }
     let title = " Differences, by weight; --all has their reasons, risks and commands";
-    let mut text = within(1, Colour::Dim, ("", 1), title.trim_start(), look);
+    let mut text = within(1, Colour::Dim, "", 1, title.trim_start(), look);
     let rows = wording::differences_alike(&audit.differences);
     let mut shown = 0;
     for row in &rows {
@@ -95,7 +95,7 @@ fn differences(audit: &Audit, room: usize, look: TextStyle) -> String {
         let confidence = crate::phrases::confidence(difference.confidence);
         let place = wording::place(difference, &row.pids);
         let sentence = format!("{place}: {change} ({confidence}, {})", wording::relieved(difference));
-        let row = within(EACH, Colour::Dim, (&format!(" {:.2}", difference.weight), 7), &sentence, look);
+        let row = within(EACH, Colour::Dim, &format!(" {:.2}", difference.weight), 7, &sentence, look);
         let is_last = shown + 1 == rows.len();
         // The blank line before the title, and that which counts the others.
         let fits = if look.whole {
@@ -111,7 +111,7 @@ fn differences(audit: &Audit, room: usize, look: TextStyle) -> String {
     }
     if shown < rows.len() {
         let more = format!("… and {} of lower weight", rows.len() - shown);
-        text.push_str(&within(1, Colour::Dim, ("", 7), &more, look));
+        text.push_str(&within(1, Colour::Dim, "", 7, &more, look));
     }
     format!("\n{text}")
 }
@@ -124,12 +124,12 @@ fn tail(audit: &Audit, look: TextStyle) -> String {
         let others = rows.len() - 1;
         let others = if others == 0 { String::new() } else { format!("; {others} more: --all") };
         let sentence = format!("an engine's network namespace has its own {}{others}", wording::unreached(first));
-        text.push_str(&within(EACH, Colour::Yellow, (" own", 11), &sentence, look));
+        text.push_str(&within(EACH, Colour::Yellow, " own", 11, &sentence, look));
     }
     let unread: usize = audit.unreadable.iter().map(|part| part.what.len()).sum();
     if let Some(first) = audit.unreadable.first() {
         let sentence = format!("{}, such as {}: --all", plural(unread as u64, "reading"), wording::unread(first));
-        text.push_str(&within(1, Colour::Yellow, (" unread", 11), &sentence, look));
+        text.push_str(&within(1, Colour::Yellow, " unread", 11, &sentence, look));
     }
     text
 }

@@ -211,21 +211,25 @@ fn one(seed: u64, faults_per_node: f64, notes_refusals: bool, counts: &mut Count
     let interrupted_at_ms = if rng.happens(0.1) { rng.between(0.0, 60_000.0) as u64 } else { u64::MAX };
     let mut rollout_machine = RolloutMachine::apply(&plan, RolloutTimes::default(), 0);
     let is_ended = carried_out(&mut rollout_machine, &mut world, killed_at_ms, interrupted_at_ms);
-    let mut broken = Vec::new();
+    let mut ended = Ended::default();
     let mut claims = is_ended.then(|| Claims::new(&rollout_machine));
-    broken.extend(left_over(&rollout_machine));
-    broken.extend(guards::together(&plan, &world));
+    ended.broken.extend(left_over(&rollout_machine));
+    ended.broken.extend(guards::together(&plan, &world));
     match rollout_machine.end() {
         Some(RolloutEnd::Pending) => {
             let pause_ms = world.moment_ms(40_000.0);
             world.step(pause_ms);
             if let Some(rollout_machine) = confirming(&plan, &world) {
-                claims = confirmed(rollout_machine, (&plan, &mut world), &mut rng, (&mut *counts, &mut broken));
+                claims = confirmed(rollout_machine, &plan, &mut world, &mut rng, &mut ended);
             }
         }
-        Some(_) => counts.rolled_back += 1,
-        None => counts.killed += 1,
+        Some(_) => ended.rolled_back += 1,
+        None => ended.killed += 1,
     }
+    counts.confirmed += ended.confirmed;
+    counts.rolled_back += ended.rolled_back;
+    counts.killed += ended.killed;
+    let mut broken = ended.broken;
     counts.not_known += u32::from(claims.as_ref().is_some_and(|claims| claims.0.contains(&None)));
     // What is reported holds from then on: also while an order that was given up may still be done.
     let mut later = |world: &World| broken.extend(claims.iter().flat_map(|claims| claims.broken(world)));
@@ -252,27 +256,37 @@ fn one(seed: u64, faults_per_node: f64, notes_refusals: bool, counts: &mut Count
     counts.broken.extend(broken.into_iter().map(|what| format!("seed {seed}: {what}")));
 }
 
+/// How the coordinators of one rollout ended, and what was broken by then.
+#[derive(Default)]
+struct Ended {
+    confirmed: u32,
+    rolled_back: u32,
+    killed: u32,
+    broken: Vec<String>,
+}
+
 /// Confirms, by one coordinator or, where that is killed, by another; what was reported last.
 fn confirmed(
     mut rollout_machine: RolloutMachine,
-    (plan, world): (&RolloutPlan, &mut World),
+    plan: &RolloutPlan,
+    world: &mut World,
     rng: &mut SeededRng,
-    (counts, broken): (&mut Counts, &mut Vec<String>),
+    ended: &mut Ended,
 ) -> Option<Claims> {
     let killed_at_ms = if rng.happens(0.4) { world.now_ms + world.moment_ms(4_000.0) } else { u64::MAX };
     let is_ended = carried_out(&mut rollout_machine, world, killed_at_ms, u64::MAX);
-    counts.confirmed += u32::from(rollout_machine.end() == Some(RolloutEnd::Confirmed));
-    counts.rolled_back += u32::from(rollout_machine.end() == Some(RolloutEnd::RolledBack));
+    ended.confirmed += u32::from(rollout_machine.end() == Some(RolloutEnd::Confirmed));
+    ended.rolled_back += u32::from(rollout_machine.end() == Some(RolloutEnd::RolledBack));
     if is_ended {
         let claims = Claims::new(&rollout_machine);
-        broken.extend(left_over(&rollout_machine));
+        ended.broken.extend(left_over(&rollout_machine));
         let is_partly = claims.0.contains(&Some(NodeState::Confirmed)) && !claims.0.contains(&None);
         if is_partly && rollout_machine.end() != Some(RolloutEnd::Confirmed) {
-            broken.push("some are confirmed, others are as before, and each was reached".to_owned());
+            ended.broken.push("some are confirmed, others are as before, and each was reached".to_owned());
         }
         return Some(claims);
     }
-    counts.killed += 1;
+    ended.killed += 1;
     if rng.happens(0.5) {
         return None;
     }

@@ -231,6 +231,14 @@ struct SeriesDriver<'a> {
     has_header: Cell<bool>,
 }
 
+/// A point of a series, as the search chose it.
+struct SeriesPoint<'p> {
+    level: Level,
+    timing: Timing,
+    /// What is read.
+    source: &'p Source,
+}
+
 impl SeriesDriver<'_> {
     /// Drives the series; breaks off where the run is to end with it.
     fn run(&mut self, recorder: &mut Recorder, objects: &mut RunObjects<'_>) -> Result<ControlFlow<()>, Failure> {
@@ -298,11 +306,12 @@ impl SeriesDriver<'_> {
                 *source = Source::Set { set, count };
             }
             let begun = Instant::now();
+            let point = SeriesPoint { level, timing, source };
             goes_on = match (&self.run.clients, clients) {
                 (Some(all), Some(count)) => {
-                    self.drive_fleet_point(all, count, level, timing, source, &mut course, recorder, objects)?
+                    self.drive_fleet_point(all, count, &point, &mut course, recorder, objects)?
                 }
-                _ => self.point(level, timing, source.clone(), &mut course, recorder, objects)?,
+                _ => self.point(&point, &mut course, recorder, objects)?,
             };
             course.waited((begun.elapsed().as_millis() as u64).saturating_sub(timing.point_ms()));
             if levels.given().is_some() {
@@ -323,16 +332,15 @@ impl SeriesDriver<'_> {
     /// Drives one point of the series, and notes what it wrote; breaks off where the run is to end with it.
     fn point(
         &self,
-        Level { concurrency, rate_per_s }: Level,
-        timing: Timing,
-        source: Source,
+        point: &SeriesPoint<'_>,
         course: &mut SeriesSearch,
         recorder: &mut Recorder,
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
+        let SeriesPoint { level: Level { concurrency, rate_per_s }, timing, source } = *point;
         let write_set = objects.new_set();
         let arrivals = self.run.prepared.arrivals(rate_per_s, recorder.next_point);
-        let plan = plan(self.run, self.workload, self.sizes, concurrency, timing, source);
+        let plan = plan(self.run, self.workload, self.sizes, concurrency, timing, source.clone());
         let cap = plan.cap.clone().filter(|_| arrivals.is_none());
         // Below the prefix of this run nobody else writes; what the point itself writes is not counted as it goes.
         let fixed = plan.listed > 0 && !self.workload.writes();

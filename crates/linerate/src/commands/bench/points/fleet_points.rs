@@ -23,8 +23,8 @@ use super::super::open_run::OpenRun;
 use super::super::recorder::{PointRecorder, PointToRecord, Recorder};
 use super::super::setup::CEILING_TIMING;
 use super::{
-    CLIENT_CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesDriver, plan, preparation_failure, preparation_text,
-    sizes_with_names,
+    CLIENT_CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesDriver, SeriesPoint, plan, preparation_failure,
+    preparation_text, sizes_with_names,
 };
 use crate::run::interrupt;
 use crate::run::point_timing::Timing;
@@ -193,18 +193,16 @@ fn report_lost_clients(clients: &ClientFleet, view: Option<&View>, recorder: &mu
 impl SeriesDriver<'_> {
     /// Drives one point of the series from so many clients, and notes what each wrote; breaks off where the run is to
     /// end with it.
-    #[expect(clippy::too_many_arguments, reason = "as those of a point of one process, and whose clients drive it")]
     pub(super) fn drive_fleet_point(
         &self,
         clients: &ClientFleet,
         count: u32,
-        Level { concurrency, rate_per_s }: Level,
-        timing: Timing,
-        source: &Source,
+        point: &SeriesPoint<'_>,
         course: &mut SeriesSearch,
         recorder: &mut Recorder,
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
+        let SeriesPoint { level: Level { concurrency, rate_per_s }, timing, source } = *point;
         let (run, workload) = (self.run, self.workload);
         let drivers = clients.drivers(count)?;
         let sets: Vec<u32> = drivers.iter().map(|_| objects.new_set()).collect();
