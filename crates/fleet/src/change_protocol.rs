@@ -1,4 +1,4 @@
-//! What is said about changes of a node's settings: which are wanted, that they be made, put off, kept or taken back,
+//! What is said about changes of a node's settings: which are wanted, that they be made, put off, kept or rolled back,
 //! and how the node stands by its journal; and what of that cannot be.
 //!
 //! An order is one JSON in parts, since changes of a large machine do not fit a message, and so is its answer. One
@@ -44,7 +44,7 @@ pub enum ChangeOrder {
     /// Say how it stands to a rollout that is about to begin; refuse where it would refuse to make these changes, as
     /// far as it can tell before it begins. Nothing is changed.
     Look(Box<ApplyOrder>),
-    /// Make changes, which a watch of its own takes back unless they are confirmed.
+    /// Make changes, which a watch of its own rolls back unless they are confirmed.
     Apply(Box<ApplyOrder>),
     /// Say how it stands. Nothing is changed.
     #[serde(rename = "tell")]
@@ -59,7 +59,7 @@ pub enum ChangeOrder {
     /// setting of it is now. Nothing is changed.
     #[serde(rename = "tell-kept")]
     QueryKept,
-    /// Put off the instant at which it takes its changes back.
+    /// Put off the instant at which it rolls its changes back.
     Extend {
         rollout: RolloutName,
         /// To so many milliseconds from now.
@@ -68,7 +68,7 @@ pub enum ChangeOrder {
     Confirm {
         rollout: RolloutName,
     },
-    /// Take its changes back, and refuse from now on to make them.
+    /// Roll its changes back, and refuse from now on to make them.
     #[serde(rename = "take-back")]
     Rollback {
         rollout: RolloutName,
@@ -128,7 +128,7 @@ pub struct DiffOrder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyOrder {
     pub rollout: RolloutName,
-    /// When they are taken back unless confirmed, in milliseconds from now.
+    /// When they are rolled back unless confirmed, in milliseconds from now.
     pub within_ms: u64,
     /// The boot in which they were planned, by its id.
     pub boot: String,

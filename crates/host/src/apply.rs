@@ -1,5 +1,5 @@
-//! Changes applied, confirmed and taken back, such that a machine is never left worse: whatever dies on the way, what a
-//! setting was is on the disk before it is changed, and a watch that runs already takes it back.
+//! Changes applied, confirmed and rolled back, such that a machine is never left worse: whatever dies on the way, what
+//! a setting was is on the disk before it is changed, and a watch that runs already rolls it back.
 
 mod confirmation;
 mod later_changes;
@@ -34,7 +34,7 @@ pub use rollback::{RollbackResult, is_now, present, rollback, rollback_because};
 pub(crate) use rollback::{roll_back, without_outcomes};
 use side_effects::SideEffect;
 
-/// A moment in the course of an application or of taking it back, told as it passes.
+/// A moment in the course of an application or of rolling it back, told as it passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyStep {
     /// The journal is begun.
@@ -51,11 +51,11 @@ pub enum ApplyStep {
     /// All were gone through, and this is on the disk.
     Applied,
     /// A setting is about to be restored.
-    Undoing,
+    RollingBack,
     RolledBack,
     /// That is on the disk too.
     RollbackRecorded,
-    /// All were taken back, and this is on the disk.
+    /// All were rolled back, and this is on the disk.
     Closed,
 }
 
@@ -68,7 +68,7 @@ pub enum ChangeOutcome {
     Already,
     /// Not made, and why.
     Refused(String),
-    /// Tried and taken back, and why.
+    /// Tried and rolled back, and why.
     Failed(String),
 }
 
@@ -93,7 +93,7 @@ pub struct ApplyTerms {
     pub root: Option<PathBuf>,
     /// How long it waits to be confirmed.
     pub within: Duration,
-    /// The process with whose end it is taken back, however long it would still wait: see [`crate::owner`].
+    /// The process with whose end it is rolled back, however long it would still wait: see [`crate::owner`].
     pub owner: Option<Owner>,
     /// The wave of a rollout that it is in, from 1.
     pub wave: Option<u32>,
@@ -103,7 +103,7 @@ pub struct ApplyTerms {
 ///
 /// # Errors
 /// Where nothing can be changed (another application is under way or waits, the file is another machine's, no watch),
-/// or it could not go on (the journal's disk is full, time is up): then what was done is taken back.
+/// or it could not go on (the journal's disk is full, time is up): then what was done is rolled back.
 pub fn apply(
     apply_context: &ApplyContext<'_>,
     set: &ChangeSet,
@@ -132,7 +132,7 @@ pub fn apply(
     let mut applying = ApplyState { apply_context, built: &built, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
     let go_through = || {
-        applying.journal.append(&JournalLine::Watched { by, undoing_ms: None })?;
+        applying.journal.append(&JournalLine::Watched { by, rollback_began_ms: None })?;
         for (number, change) in (0_u32..).zip(&set.changes) {
             outcomes.push(one(&mut applying, number, change)?);
         }
@@ -157,14 +157,14 @@ pub fn apply(
     }
     let overridden = overridden(apply_context, set, &outcomes);
     let is_pending = outcomes.contains(&ChangeOutcome::Made) || {
-        // What was tried and could not be put back at once is the watch's.
+        // What was tried and could not be restored at once is the watch's.
         settle(apply_context)?;
         apply_context.state.read(&begin.id)?.is_pending()
     };
     Ok(Applied { id: begin.id, outcomes, overridden, is_pending })
 }
 
-/// Refuses what [`apply`] would refuse now, and tells how many of the changes it would make. Nothing is written, taken
+/// Refuses what [`apply`] would refuse now, and tells how many of the changes it would make. Nothing is written, rolled
 /// back or closed, and the lock is not taken: who has it is no reason, only what waits when it is let go of. So this is
 /// no promise; [`apply`] looks again.
 ///
@@ -363,7 +363,7 @@ fn end_pending(apply_context: &ApplyContext<'_>, reported: &JournalContent, by: 
 }
 
 /// How what waits is ended before something else begins, or why it is not. What waited when the machine was booted is
-/// done with. What an owner left that has ended is taken back: its watch may not have begun.
+/// done with. What an owner left that has ended is rolled back: its watch may not have begun.
 fn closed_by(reported: &JournalContent, boot: &str) -> Result<RolledBackBy, TuneError> {
     let id = &reported.begin.id;
     match reported.begin.owner {

@@ -15,7 +15,7 @@ pub fn boot_id(root: &Root) -> String {
 }
 
 /// Whether the machine has booted since an application began. An id that cannot be read is none of another boot: then
-/// its changes are there, and are taken back.
+/// its changes are there, and are rolled back.
 #[must_use]
 pub fn has_booted(root: &Root, begin: &Begin) -> bool {
     are_two_boots(&begin.boot, &boot_id(root))

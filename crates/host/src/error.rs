@@ -1,4 +1,4 @@
-//! Why changes are not applied, confirmed or taken back, and what to do about it.
+//! Why changes are not applied, confirmed or rolled back, and what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use linerate_record::knob::SettingId;
 use linerate_record::rollout::RolloutName;
 
-/// Why changes were not applied, confirmed or taken back.
+/// Why changes were not applied, confirmed or rolled back.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
     /// A file of the journal.
@@ -59,7 +59,7 @@ pub enum TuneError {
     /// An application waits that cannot be confirmed.
     #[error("{0} can no longer be confirmed, and is not rolled back yet: run linerate tune rollback first")]
     Lapsing(String),
-    /// One of other journals does: made on top of it, changes could not be taken back in any order.
+    /// One of other journals does: made on top of it, changes could not be rolled back in any order.
     #[error(
         "{id}, whose journal is in {}, is pending: {} with LINERATE_STATE={} first",
         journals.display(),
@@ -93,7 +93,7 @@ pub enum TuneError {
         wait_ms: u64,
         file: PathBuf,
     },
-    /// There is nothing to confirm or take back.
+    /// There is nothing to confirm or roll back.
     #[error("{0}")]
     Nothing(String),
     /// The file of changes cannot be used on this machine.
@@ -102,13 +102,13 @@ pub enum TuneError {
     /// Some of its changes cannot be made, so that none was.
     #[error("nothing is changed, because {} of {of} changes cannot be made{}", .refused.len(), refused_text(.refused))]
     Refused { of: usize, refused: Vec<(SettingId, String)> },
-    /// Nothing would take the changes back.
+    /// Nothing would roll the changes back.
     #[error("no watch could be started, so nothing was changed: {0}")]
     Watch(String),
     /// Another process has written to a journal that this one was writing: its watch, which found it standing still.
     #[error("another linerate has continued with {} in the meantime", path.display())]
     Overtaken { path: PathBuf },
-    /// It could not go on, and took back what was done.
+    /// It could not go on, and rolled back what was done.
     #[error("{why}; every change made so far was rolled back{}", left_text(*.left))]
     Reverted {
         /// Why it could not go on.

@@ -1,4 +1,4 @@
-//! The process with whose end changes are taken back.
+//! The process with whose end changes are rolled back.
 //!
 //! It is told by its number and by when it started, since numbers are given again. Numbers are those of the PID
 //! namespace that `/proc` shows, which must be the same for the owner and the watch.

@@ -1,5 +1,5 @@
 //! What waits on a machine to be confirmed, for all who change it: one application on top of another of other journals
-//! could not be taken back in any order.
+//! could not be rolled back in any order.
 //!
 //! It is a file beside the machine's lock, in a folder that only root writes to, and is written and read under that
 //! lock. It says where the journal is, which alone says whether it still waits. It goes with a boot.
@@ -32,12 +32,12 @@ pub struct LostWatch {
     pub id: String,
     /// The folder in which its journal was.
     pub journals: PathBuf,
-    /// How long its watch may still take to take it back, in milliseconds.
+    /// How long its watch may still take to roll it back, in milliseconds.
     pub wait_ms: u64,
     pub file: PathBuf,
 }
 
-/// The application that nobody can confirm or take back, since its journal is not where it was.
+/// The application that nobody can confirm or roll back, since its journal is not where it was.
 #[must_use]
 pub fn lost(machine: &Root) -> Option<LostWatch> {
     lost_watch(MachineLock::open(machine)?.waiting_file()?, &boot_id(machine))

@@ -66,7 +66,7 @@ pub fn changeable(locator: &Locator) -> Changeable {
     Changeable::No(match locator {
         // `net/ipv6/addrconf.c: addrconf_disable_ipv6` takes the addresses of every interface away.
         Locator::Sysctl { name: "net.ipv6.conf.all.disable_ipv6" } => {
-            "every interface loses its addresses, and undoing does not restore them: boot with ipv6.disable=1"
+            "every interface loses its addresses, and rollback does not restore them: boot with ipv6.disable=1"
         }
         Locator::Sysctl { .. }
         | Locator::Sysfs { .. }
@@ -277,7 +277,7 @@ pub(crate) fn restore_value(
         let devices = device::DeviceNames::resolve(in_namespace, devices)?;
         let (coupled, became) = (devices.besides(coupled), devices.besides(became));
         let resolved = match device::resolve_now(&devices, knob, place) {
-            // What stays without the device is put back all the same.
+            // What stays without the device is restored all the same.
             Err(error) if Gone::from_error(&error).is_some() => {
                 coupled::restore_value(in_namespace, &coupled::still_ours(in_namespace, &coupled, &became))?;
                 return Err(error);
@@ -355,7 +355,7 @@ pub fn zero_each_other(one: &Locator, other: &Locator) -> bool {
     }
 }
 
-/// Why changing a setting to a value could not be taken back; `None` where it can, or nothing would change.
+/// Why changing a setting to a value could not be rolled back; `None` where it can, or nothing would change.
 #[must_use]
 pub fn irreversible(root: &Root, knob: &Knob, place: &SettingId, new: &str) -> Option<String> {
     let why = within(root, &place.space, None, |in_namespace| {

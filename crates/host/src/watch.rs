@@ -1,4 +1,4 @@
-//! The watch: takes changes back when nobody has confirmed them in time, or when the process that owns them has ended.
+//! The watch: rolls changes back when nobody has confirmed them in time, or when the process that owns them has ended.
 //!
 //! It is a process of the host, not of the terminal from which changes were applied: a transient timer where systemd
 //! runs (a transient service where there is an owner to look at), else a process in a session of its own whose parent
@@ -41,7 +41,7 @@ pub const ARMED: &str = "armed";
 /// All that a watch finds in its environment: no key of its caller's.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Whether somebody lives to take an application back when its time is over; none where that cannot be told.
+/// Whether somebody lives to roll an application back when its time is over; none where that cannot be told.
 #[must_use]
 pub fn is_watched(reported: &JournalContent) -> Option<bool> {
     let lives = |watcher: &Watcher| match watcher {
@@ -56,7 +56,7 @@ pub fn is_watched(reported: &JournalContent) -> Option<bool> {
     }
 }
 
-/// Takes back what nobody lives to take back: its time is over, or its owner has ended, and so has its watch.
+/// Rolls back what nobody lives to roll back: its time is over, or its owner has ended, and so has its watch.
 ///
 /// # Errors
 /// As of [`watch`].
@@ -79,7 +79,7 @@ pub fn this_process() -> std::io::Result<Watcher> {
     Ok(Watcher::Process { process: owner::this_process()?, namespace: owner::pid_namespace()? })
 }
 
-/// Waits until the time of an application is over, its owner has ended, or it needs no watch any more; takes it back
+/// Waits until the time of an application is over, its owner has ended, or it needs no watch any more; rolls it back
 /// unless it is the last.
 ///
 /// # Errors
@@ -104,7 +104,7 @@ pub fn watch(
     }
 }
 
-/// Tries for so long to have the journal say what came of taking an application back, where its disk was full or stood
+/// Tries for so long to have the journal say what came of rolling an application back, where its disk was full or stood
 /// still; whether it says that it is over. Settings are not looked at again: what somebody sets meanwhile stays.
 pub fn write_down(apply_context: &ApplyContext<'_>, rollback_result: &RollbackResult, within: Duration) -> bool {
     let until_ms = since_boot_ms().saturating_add(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
@@ -141,7 +141,7 @@ fn is_put_off(apply_context: &ApplyContext<'_>, id: &str) -> bool {
     apply_context.state.read(id).is_ok_and(is_so)
 }
 
-/// Waits until an application is to be taken back; whether it is, or needs no watch any more.
+/// Waits until an application is to be rolled back; whether it is, or needs no watch any more.
 fn comes_due(apply_context: &ApplyContext<'_>, id: &str) -> Result<bool, TuneError> {
     let mut deadline_ms = 0;
     loop {
@@ -161,7 +161,7 @@ fn comes_due(apply_context: &ApplyContext<'_>, id: &str) -> Result<bool, TuneErr
 
 /// Takes the lock. A process that has it and is stopped is ended, and so is one that has written nothing to the journal
 /// for a while (it waits for a disk, or hangs): a process that is not there changes nothing later, and whatever it was
-/// about, applying, confirming or taking back, can be cut anywhere. `None` where that did not help in time: who has it
+/// about, applying, confirming or rolling back, can be cut anywhere. `None` where that did not help in time: who has it
 /// is not known, may not be ended, or is held in the kernel, where it may at most end a write that it has begun.
 fn had_in_time(apply_context: &ApplyContext<'_>, id: &str) -> Option<Lock> {
     let mut written = apply_context.state.bytes(id);
@@ -193,7 +193,7 @@ fn had_in_time(apply_context: &ApplyContext<'_>, id: &str) -> Option<Lock> {
     }
 }
 
-/// What was taken back without the lock is looked at once more under it, when its holder has let go: it may have ended
+/// What was rolled back without the lock is looked at once more under it, when its holder has let go: it may have ended
 /// a write. Then all changes are, for the journal may tell of that one that it was restored. What came of it the first
 /// time where a later application was made on what this one left.
 fn once_more(
@@ -453,7 +453,7 @@ pub fn detach(program: &Path, arguments: &[&str]) -> Result<(), String> {
 
 /// Files that a watch may have open at a time.
 const FILES: u64 = 1 << 16;
-/// Those without which it cannot put settings back.
+/// Those without which it cannot restore settings.
 const FILES_MIN: u64 = 64;
 
 /// What the caller was held to (`ulimit`) does not hold its watch, which has the limits of this process. Who may not go

@@ -43,7 +43,7 @@ pub fn share(folder: &Path) -> Result<(), LabError> {
     run("mount", &["--make-shared", folder]).map(drop)
 }
 
-/// Undoes [`share`]. Who has opened a file in the folder may keep it.
+/// Reverts [`share`]. Who has opened a file in the folder may keep it.
 ///
 /// # Errors
 /// [`LabError`].

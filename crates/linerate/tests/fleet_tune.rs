@@ -179,7 +179,7 @@ fn a_fleet_is_changed_in_waves_confirmed_and_rolled_back() {
     let again = machines.run(&apply);
     assert_eq!(again.status.code(), Some(3), "one waits: {}", shown(&again));
     assert!(shown(&again).contains("tune confirm --fleet or"), "{}", shown(&again));
-    assert_eq!(machines.changed(), 4, "another rollout takes back only its own");
+    assert_eq!(machines.changed(), 4, "another rollout rolls back only its own");
     let mut alone = linerate();
     alone.env("LINERATE_STATE", machines.place.path("state1")).args(["tune", "confirm"]);
     let alone = alone.output().expect("linerate runs");

@@ -90,7 +90,7 @@ pub struct Design {
 pub enum ExperimentStep {
     /// Put an arm in place, let it settle, measure it.
     Measure(Cell),
-    /// Nothing more: put everything back.
+    /// Nothing more: roll everything back.
     Finish,
 }
 

@@ -63,7 +63,7 @@ pub struct Owner {
     pub started_ticks: u64,
 }
 
-/// Who takes changes back when their time is over.
+/// Who rolls changes back when their time is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watcher {
@@ -134,11 +134,11 @@ pub enum JournalLine {
     Watched {
         /// Who watches: one that lives is enough.
         by: Vec<Watcher>,
-        /// When somebody began to take it back, in milliseconds since 1970: nothing was restored yet, and it is neither
-        /// kept nor to be confirmed from here on. Absent where it is only watched, where its watch takes it back, and
+        /// When somebody began to roll it back, in milliseconds since 1970: nothing was restored yet, and it is neither
+        /// kept nor to be confirmed from here on. Absent where it is only watched, where its watch rolls it back, and
         /// in journals of earlier versions, which read the line all the same.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        undoing_ms: Option<u64>,
+        #[serde(rename = "undoing_ms", default, skip_serializing_if = "Option::is_none")]
+        rollback_began_ms: Option<u64>,
     },
     /// A change is about to be made.
     Intent {
@@ -175,7 +175,7 @@ pub enum JournalLine {
     Refused { number: u32, place: SettingId, why: String },
     /// All changes were gone through; they wait to be confirmed.
     Applied,
-    /// Its watch takes it back at another instant from here on.
+    /// Its watch rolls it back at another instant from here on.
     Extended {
         /// In milliseconds since the machine booted: in place of that of [`Begin`].
         deadline_since_boot_ms: u64,
@@ -187,23 +187,23 @@ pub enum JournalLine {
         /// When, in milliseconds since 1970.
         at_ms: u64,
     },
-    /// What came of taking one change back.
+    /// What came of rolling one change back.
     #[serde(rename = "undone")]
     RolledBack { number: u32, outcome: RollbackOutcome },
-    /// Every change was taken back, or left for a reason.
+    /// Every change was rolled back, or left for a reason.
     Closed {
         by: RolledBackBy,
         /// When, in milliseconds since 1970.
         at_ms: u64,
         /// How many settings could not be restored.
         left: u32,
-        /// Why, where whoever took it back said so; absent in journals of earlier versions.
+        /// Why, where whoever rolled it back said so; absent in journals of earlier versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
 }
 
-/// What came of taking one change back.
+/// What came of rolling one change back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "undo")]
 pub enum RollbackOutcome {
@@ -238,7 +238,7 @@ impl RollbackOutcome {
     }
 }
 
-/// Who took changes back.
+/// Who rolled changes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RolledBackBy {
@@ -298,7 +298,7 @@ mod tests {
         }
         let watched = r#"{"watched":{"by":[{"unit":"x"}]}}"#;
         let read: JournalLine = serde_json::from_str(watched).unwrap();
-        assert_eq!(read, JournalLine::Watched { by: vec![Watcher::Unit("x".into())], undoing_ms: None });
+        assert_eq!(read, JournalLine::Watched { by: vec![Watcher::Unit("x".into())], rollback_began_ms: None });
         assert_eq!(serde_json::to_string(&read).unwrap(), watched);
         let closed = r#"{"closed":{"by":"lapse","at_ms":1,"left":0}}"#;
         let read: JournalLine = serde_json::from_str(closed).unwrap();
@@ -340,7 +340,7 @@ mod tests {
                     Watcher::Process { process: Owner { pid: 1, started_ticks: 2 }, namespace: 3 },
                     Watcher::Unit("x".into()),
                 ],
-                undoing_ms: Some(1),
+                rollback_began_ms: Some(1),
             },
             JournalLine::Closed { by: RolledBackBy::Lapse, at_ms: 1, left: 0, why: Some("nobody confirmed".into()) },
         ] {

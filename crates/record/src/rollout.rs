@@ -177,15 +177,15 @@ pub enum NodeState {
     Untouched,
     /// Changes were made, and wait to be confirmed.
     Pending {
-        /// How long until its watch takes them back.
+        /// How long until its watch rolls them back.
         left_ms: u64,
         /// Whether every change was made, and can be confirmed.
         is_whole: bool,
     },
     Confirmed,
-    /// Each was taken back.
+    /// Each was rolled back.
     Restored,
-    /// They were taken back but for some.
+    /// They were rolled back but for some.
     Left {
         /// How many settings somebody has to look at.
         settings: u32,
@@ -211,7 +211,7 @@ pub struct NodeStatus {
     /// When it was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_ms: Option<u64>,
-    /// When it was taken back.
+    /// When it was rolled back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_ms: Option<u64>,
     /// Whether a watch of it runs; absent where nothing waits, or that cannot be told.
@@ -239,7 +239,7 @@ pub struct NodeTimeline {
     /// When the last change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_ms: Option<u64>,
-    /// When it was to be taken back by itself as it began. From the time since boot, so absent once the machine has
+    /// When it was to be rolled back by itself as it began. From the time since boot, so absent once the machine has
     /// booted again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
@@ -249,7 +249,7 @@ pub struct NodeTimeline {
     /// When the machine booted last, where that was since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub booted_ms: Option<u64>,
-    /// Who took it back.
+    /// Who rolled it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_by: Option<RolledBackBy>,
     /// Why, where that was said.
@@ -427,7 +427,7 @@ impl NodeSetting {
 }
 
 impl NodeState {
-    /// Whether no setting is as the rollout wanted it, and none will be: a node that was never touched, was taken back
+    /// Whether no setting is as the rollout wanted it, and none will be: a node that was never touched, was rolled back
     /// whole, or has booted.
     #[must_use]
     pub const fn is_as_before(self) -> bool {

@@ -93,7 +93,7 @@ pub struct Changed {
     pub new: String,
     /// What it is now, where it was looked at.
     pub now: Option<(CurrentValue, String)>,
-    /// What came of taking it back, the last time.
+    /// What came of rolling it back, the last time.
     pub rolled_back: Option<RollbackOutcome>,
     /// What has moved with it.
     pub moved: Vec<Moved>,
@@ -106,7 +106,7 @@ pub struct LostJournal {
     pub id: String,
     /// Where its journal was.
     pub journals: PathBuf,
-    /// Time until its watch has taken it back; 0 where none is known to do so.
+    /// Time until its watch has rolled it back; 0 where none is known to do so.
     pub wait_ms: u64,
     /// The file that says so.
     pub file: PathBuf,
@@ -226,7 +226,7 @@ pub fn refused(of: &[(SettingId, String)]) -> String {
 #[must_use]
 pub fn lost(of: &LostJournal) -> String {
     let (id, journals) = (&of.id, of.journals.display());
-    let what = format!("{id}  its journal was in {journals} and is not there: put it back");
+    let what = format!("{id}  its journal was in {journals} and is not there: restore it");
     match of.wait_ms {
         0 => format!(
             "{what} for linerate tune rollback {id}; it is not known whether a watch rolled it back; once its settings \
@@ -320,7 +320,7 @@ pub fn made(of: &ChangesMade) -> String {
     text
 }
 
-/// What came of taking changes back.
+/// What came of rolling changes back.
 #[derive(Clone, Copy, Debug)]
 pub struct RolledBack<'r> {
     /// Name of the application.
@@ -335,19 +335,19 @@ pub struct RolledBack<'r> {
     pub unrecorded: Option<&'r str>,
 }
 
-/// What came of taking changes back.
+/// What came of rolling changes back.
 #[must_use]
 pub fn rolled(of: RolledBack<'_>) -> String {
     let id = of.id;
     if of.after_reboot {
         return format!("the machine has rebooted since {id}, which reset its settings: nothing had to be restored\n");
     }
-    let is_back = |undo: &RollbackOutcome| matches!(undo, RollbackOutcome::Restored | RollbackOutcome::Already);
-    let back = of.rolled_back.iter().filter(|(_, undo)| is_back(undo)).count();
+    let is_back = |outcome: &RollbackOutcome| matches!(outcome, RollbackOutcome::Restored | RollbackOutcome::Already);
+    let back = of.rolled_back.iter().filter(|(_, outcome)| is_back(outcome)).count();
     let are = if of.rolled_back.len() == 1 { "is" } else { "are" };
     let mut text = format!("{back} of {} of {id} {are} as before\n", counted(of.rolled_back.len(), "setting"));
-    for (place, undo) in of.rolled_back {
-        let _ = match undo {
+    for (place, outcome) in of.rolled_back {
+        let _ = match outcome {
             RollbackOutcome::Restored | RollbackOutcome::Already => Ok(()),
             RollbackOutcome::Gone => writeln!(
                 text,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::rollout::{ROLLOUT_NODES_MAX, ROLLOUT_SCHEMA, RolloutPlan};
 
-/// Shortest and longest time until a rollout is taken back: a node needs some seconds to start its watch and make its
+/// Shortest and longest time until a rollout is rolled back: a node needs some seconds to start its watch and make its
 /// changes, and what waits for longer than a day is forgotten.
 pub const WITHIN_MS: std::ops::RangeInclusive<u64> = 5_000..=86_400_000;
 
@@ -46,7 +46,7 @@ fn of_nodes(plan: &RolloutPlan, faults: &mut Vec<String>) {
         if node.boot.is_empty() {
             faults.push(format!("{}: the file does not say which boot it was read in", node.name));
         }
-        // Two changes of one machine could not be taken back in any order.
+        // Two changes of one machine could not be rolled back in any order.
         if let Some(other) = machines.insert((&node.machine, &node.boot), &node.name) {
             faults.push(format!("{other} and {} are one machine: leave one of them", node.name));
         }

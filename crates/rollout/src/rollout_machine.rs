@@ -1,9 +1,9 @@
 //! The course of a rollout: what is to be done next, from what has happened so far.
 //!
 //! All nodes or none. Behind the last wave all are looked at again. A node that fails, lapses or is not heard of ends
-//! an application, and all that may have been changed is taken back. Confirming is two steps: every node first puts off
-//! the instant at which it would take its changes back, which shows that its journal can be written, and only then is
-//! any of them confirmed. From the first confirmation on, what is not heard of is asked again until that instant has
+//! an application, and all that may have been changed is rolled back. Confirming is two steps: every node first puts
+//! off the instant at which it would roll its changes back, which shows that its journal can be written, and only then
+//! is any of them confirmed. From the first confirmation on, what is not heard of is asked again until that instant has
 //! passed.
 //!
 //! Whoever carries the course out does each act once and says once how it ended: by what the node told, or that it was
@@ -16,7 +16,7 @@ use crate::plan::STAGGER_MS;
 mod actions;
 pub use actions::{NodeRow, RolloutAction, RolloutEnd, RolloutTimes};
 
-/// How long behind its deadline a node that takes its changes back by itself may be interrupted: until its watch has
+/// How long behind its deadline a node that rolls its changes back by itself may be interrupted: until its watch has
 /// begun and restored. Shorter than [`STAGGER_MS`], so that the next group is asked before it lapses too.
 const LAPSING_MS: u64 = 7_000;
 
@@ -25,7 +25,7 @@ enum RolloutStage {
     Looking,
     Applying(usize),
     Checking(usize),
-    /// The first waves were changed long ago: they may have been taken back since, on the node itself.
+    /// The first waves were changed long ago: they may have been rolled back since, on the node itself.
     LookingAgain,
     Extending,
     Confirming,
@@ -61,11 +61,11 @@ struct RolloutMember {
     is_done: bool,
     /// Whether it was asked for that.
     is_requested: bool,
-    /// Whether it may have been changed, so that it has to be taken back.
+    /// Whether it may have been changed, so that it has to be rolled back.
     is_touched: bool,
     /// When it is asked again.
     retry_at_ms: u64,
-    /// When it takes its changes back by itself, as far as it is known.
+    /// When it rolls its changes back by itself, as far as it is known.
     lapses_at_ms: u64,
     /// How long it was told last to wait for that.
     within_ms: u64,
@@ -75,7 +75,7 @@ struct RolloutMember {
 #[derive(Clone, Debug)]
 pub struct RolloutMachine {
     members: Vec<RolloutMember>,
-    /// In which order nodes are changed, lapse and are taken back.
+    /// In which order nodes are changed, lapse and are rolled back.
     groups: Vec<Vec<u32>>,
     /// Whether nodes of different groups are never interrupted at once.
     is_paced: bool,
@@ -87,7 +87,7 @@ pub struct RolloutMachine {
     /// When it lapses, once it was begun.
     ends_at_ms: u64,
     stage: RolloutStage,
-    /// When the stage, or the group that is taken back, was begun.
+    /// When the stage, or the group that is rolled back, was begun.
     since_ms: u64,
     check: CheckStage,
     failed: Option<String>,
@@ -107,7 +107,7 @@ impl RolloutMachine {
     }
 
     /// Confirms what waits on all of these nodes, or is confirmed on some already: see
-    /// [`crate::rollout_selection::confirmable`]. Groups are for the case that they are to be taken back.
+    /// [`crate::rollout_selection::confirmable`]. Groups are for the case that they are to be rolled back.
     #[must_use]
     pub fn confirm(
         nodes: Vec<(String, NodeState)>,
@@ -125,7 +125,7 @@ impl RolloutMachine {
         rollout_machine
     }
 
-    /// Takes a rollout back, on these nodes and one group after the other, those that lapse first before others.
+    /// Rolls a rollout back, on these nodes and one group after the other, those that lapse first before others.
     #[must_use]
     pub fn roll_back(
         nodes: Vec<(String, Option<NodeState>)>,
@@ -273,8 +273,8 @@ impl RolloutMachine {
         }
     }
 
-    /// The nodes that are taken back together. Groups go in the order in which they lapse, so that those that lapse
-    /// while others are taken back were asked before.
+    /// The nodes that are rolled back together. Groups go in the order in which they lapse, so that those that lapse
+    /// while others are rolled back were asked before.
     fn rolled_back(&self, group: usize) -> Vec<u32> {
         let is_touched = |node: &u32| self.members.get(*node as usize).is_some_and(|member| member.is_touched);
         if !self.is_paced {
@@ -382,7 +382,7 @@ impl RolloutMachine {
         self.concerned(stage).into_iter().all(is_done)
     }
 
-    /// Whether a group is taken back, or was asked for long enough.
+    /// Whether a group is rolled back, or was asked for long enough.
     fn is_rolled_back(&self, group: usize, now_ms: u64) -> bool {
         let is_heard = |node: u32| {
             let member = self.members.get(node as usize);
@@ -393,7 +393,7 @@ impl RolloutMachine {
     }
 
     /// Whether what is not heard of in a group is left to its watch. Before another group is interrupted, it has to be
-    /// over that, as far as it is known when that takes its changes back.
+    /// over that, as far as it is known when that rolls its changes back.
     fn is_given_up(&self, group: usize, now_ms: u64) -> bool {
         let is_next = |next: usize| self.is_paced && !self.rolled_back(next).is_empty();
         let is_away = |node: u32| {
@@ -432,7 +432,7 @@ impl RolloutMachine {
                 member.row.node_state.get_or_insert(NodeState::Untouched);
             }
             (member.retry_at_ms, member.is_requested) = (0, false);
-            // Of what is taken back in groups, a group that was is done with.
+            // Of what is rolled back in groups, a group that was is done with.
             let stays_done = is_rolling_back && was_rolling_back && member.is_done;
             let is_kept = matches!(stage, RolloutStage::Extending | RolloutStage::Confirming)
                 && member.row.node_state == Some(NodeState::Confirmed);
@@ -445,7 +445,7 @@ impl RolloutMachine {
     }
 
     /// Gives up where a node was not heard of in time: before anything is confirmed for a while, whatever it is at,
-    /// since the others' time runs; and then until it must have taken its changes back.
+    /// since the others' time runs; and then until it must have rolled its changes back.
     fn is_overdue(&mut self, now_ms: u64) -> bool {
         let (grace_ms, retry_within_ms) =
             (self.times.grace_ms, self.since_ms.saturating_add(self.times.retry_within_ms));
@@ -488,7 +488,7 @@ impl RolloutMachine {
             let most_ms = if is_ordered { now_ms.saturating_add(member.within_ms) } else { member.lapses_at_ms };
             member.lapses_at_ms = now_ms.saturating_add(left_ms).min(most_ms);
         }
-        // It was asked before another one failed. Whatever it did, it is yet to be asked to take that back.
+        // It was asked before another one failed. Whatever it did, it is yet to be asked to roll that back.
         if matches!(self.stage, RolloutStage::TakingBack(_)) && pended != PendingAction::Rollback {
             return;
         }
@@ -559,7 +559,7 @@ impl RolloutMachine {
         }
     }
 
-    /// Somebody wants an end. What is being confirmed or taken back goes on.
+    /// Somebody wants an end. What is being confirmed or rolled back goes on.
     pub fn interrupt(&mut self) {
         match self.stage {
             RolloutStage::Confirming | RolloutStage::TakingBack(_) | RolloutStage::Over(_) => {}
@@ -573,7 +573,7 @@ fn place(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// How long until a node takes its changes back by itself; 0 where it does not.
+/// How long until a node rolls its changes back by itself; 0 where it does not.
 fn left_ms(node_state: Option<NodeState>) -> u64 {
     if let Some(NodeState::Pending { left_ms, .. }) = node_state { left_ms } else { 0 }
 }

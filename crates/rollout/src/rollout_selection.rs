@@ -43,7 +43,7 @@ pub fn chosen(
     }
 }
 
-/// The rollout that is meant to be taken back: as of [`chosen`], but where none waits, one that a node could
+/// The rollout that is meant to be rolled back: as of [`chosen`], but where none waits, one that a node could
 /// not restore whole comes before those that are over. Of several that which was begun last.
 ///
 /// # Errors

@@ -3,9 +3,9 @@
 //!
 //! A world is a cluster with its clients in a closed loop: shares of links, processors and drives follow from a network
 //! of queues (`readings/closed_network.rs`), instant by instant, while shares of nodes, the load and other load wander.
-//! An [`InjectedFault`] is a row of [`READ_FAULTS`]: it changes something of the cluster, and says by which names a judge
-//! may name it, or that no judge of such readings can. What is exported is counted, scraped at times that jitter, and
-//! reported as rates over several scrapes.
+//! An [`InjectedFault`] is a row of [`READ_FAULTS`]: it changes something of the cluster, and says by which names a
+//! judge may name it, or that no judge of such readings can. What is exported is counted, scraped at times that jitter,
+//! and reported as rates over several scrapes.
 
 mod closed_network;
 mod exporters;

@@ -23,7 +23,8 @@ const SENTENCE_WORDS: usize = 5;
 pub(super) const RULE: Rule = Rule {
     name: "private-word",
     what_to_do: "name it by the field's term (reported, requested, dry_run, alongside, cancel, budget, rng, \
-                 simulated_cluster, unknown_nodes, skipped, problems), and a closure or function by what it returns instead of `of`",
+                 simulated_cluster, unknown_nodes, skipped, problems), and a closure or function by what it returns \
+                 instead of `of`",
     lines_at_fault,
 };
 

@@ -31,7 +31,7 @@ const fn label(phrase: &'static str, instead: &'static str) -> Retired {
 /// What "told" means where it does not mean "reported".
 const APART: &[&str] = &[" apart", " from", " to ", " by its", " so ", " otherwise"];
 
-const RETIRED: [Retired; 41] = [
+const RETIRED: [Retired; 44] = [
     phrase("held back by", "bottleneck, or limited by"),
     but("bound by", &[" default"], "bottleneck"),
     phrase("bound it", "bottleneck"),
@@ -73,6 +73,9 @@ const RETIRED: [Retired; 41] = [
     but("were told", APART, "reported, shown or says"),
     phrase("told, not tested", "reported"),
     phrase("no knee told", "reported"),
+    phrase("taken back", "rolled back"),
+    phrase("put back", "restored, or rolled back"),
+    phrase("undoing", "rollback"),
 ];
 
 /// The lines at fault, with the term to use.
@@ -142,6 +145,7 @@ mod tests {
             ("## Who bound it", true),
             ("Spoiled blocks are listed.", true),
             ("A mistake is told.", true),
+            ("Changes are taken back.", true),
             ("The two are told apart by their names.", false),
             ("unless told otherwise", false),
             ("A field `spoiled`, as `serious` in JSON.", false),

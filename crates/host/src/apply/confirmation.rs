@@ -34,7 +34,7 @@ fn kept(apply_context: &ApplyContext<'_>, id: Option<&str>) -> Result<JournalCon
     apply_context.state.read(id)
 }
 
-/// Puts off the instant at which the application of this name is taken back, to so long from now, and never to an
+/// Puts off the instant at which the application of this name is rolled back, to so long from now, and never to an
 /// earlier one. That it can be shows that its journal can be written, and that it could be confirmed now.
 ///
 /// # Errors
@@ -116,12 +116,12 @@ fn confirmable(apply_context: &ApplyContext<'_>, named: Option<&str>) -> Result<
         let why = "it is partly rolled back";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; finish with linerate tune rollback")));
     }
-    // Where the disk was full, nothing else tells that it was taken back.
+    // Where the disk was full, nothing else tells that it was rolled back.
     if reported.made.iter().all(|made| is_now(apply_context, made, &made.prior)) {
         let why = "each of its settings is as it was before";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; finish with linerate tune rollback")));
     }
-    // Opened before the time is looked at: where somebody takes it back from here on, the line is refused.
+    // Opened before the time is looked at: where somebody rolls it back from here on, the line is refused.
     let journal = Journal::resume(apply_context.state, id)?;
     if since_boot_ms() >= reported.begin.deadline_since_boot_ms || apply_context.state.read(id)? != reported {
         return Err(TuneError::Nothing(format!(

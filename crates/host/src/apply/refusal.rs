@@ -23,7 +23,7 @@ const CHANGES_MAX: usize = 20_000;
 ///
 /// # Errors
 /// The reason: nobody knows the knob, it cannot be changed at run time or in that namespace, it belongs to the CNI, the
-/// value can be none, or undoing could not bring back what is there.
+/// value can be none, or rollback could not restore what is there.
 pub fn refusal(
     built: &KernelBuild<'_>,
     find: &dyn Fn(&str) -> Option<&'static Knob>,

@@ -1,4 +1,4 @@
-//! Changes taken back, the last first. A value that is neither what was set nor what was there before is somebody
+//! Changes rolled back, the last first. A value that is neither what was set nor what was there before is somebody
 //! else's, and stays; so does what a later application has set.
 
 use std::io;
@@ -13,13 +13,13 @@ use crate::journal::{FoundJournal, Journal, JournalContent, Made};
 use crate::pending::{self, WATCH_MS_MAX};
 use crate::setting::{self, Gone, SettingTarget};
 
-/// What came of taking an application back.
+/// What came of rolling an application back.
 #[derive(Clone, Debug)]
 pub struct RollbackResult {
     pub id: String,
     /// What came of each change, the last first.
     pub rolled_back: Vec<(SettingId, RollbackOutcome)>,
-    /// Whether the machine has booted since, so that there was nothing to take back.
+    /// Whether the machine has booted since, so that there was nothing to roll back.
     pub after_reboot: bool,
     /// Whether what was not there is not tried again unless it is asked for by its name.
     pub has_given_up: bool,
@@ -33,21 +33,23 @@ impl RollbackResult {
     /// How many settings somebody has to look at.
     #[must_use]
     pub fn left(&self) -> u32 {
-        u32::try_from(self.rolled_back.iter().filter(|(_, undo)| undo.needs_a_look()).count()).unwrap_or(u32::MAX)
+        u32::try_from(self.rolled_back.iter().filter(|(_, outcome)| outcome.needs_a_look()).count()).unwrap_or(u32::MAX)
     }
 
     /// Whether a setting could not be restored, or was not there, that may be another time.
     pub(crate) fn has_failed(&self) -> bool {
-        self.rolled_back.iter().any(|(_, undo)| matches!(undo, RollbackOutcome::Failed { .. } | RollbackOutcome::Gone))
+        self.rolled_back
+            .iter()
+            .any(|(_, outcome)| matches!(outcome, RollbackOutcome::Failed { .. } | RollbackOutcome::Gone))
     }
 }
 
-/// Takes an application back: the named one, or the newest that waits or could not be restored whole; what was
-/// confirmed is taken back by its name alone, and not while another waits. With `force`, values that
+/// Rolls an application back: the named one, or the newest that waits or could not be restored whole; what was
+/// confirmed is rolled back by its name alone, and not while another waits. With `force`, values that
 /// somebody else has set since are overwritten too, and what is not there is given up: it may never be back.
 ///
 /// # Errors
-/// Where there is none, another one is to be confirmed or taken back first, or another linerate changes settings.
+/// Where there is none, another one is to be confirmed or rolled back first, or another linerate changes settings.
 pub fn rollback(
     apply_context: &ApplyContext<'_>,
     id: Option<&str>,
@@ -109,7 +111,7 @@ fn roll_back_application(
     roll_back(apply_context, &reported, RolledBackBy::Command, why, force, step)
 }
 
-/// What is there of an application that was taken back whole: what somebody, or a later application, has set since is
+/// What is there of an application that was rolled back whole: what somebody, or a later application, has set since is
 /// not as before. Nothing is changed, and the journal says no more.
 fn found_since(apply_context: &ApplyContext<'_>, reported: &JournalContent) -> RollbackResult {
     let outcome = |made: &Made, by: Option<String>| {
@@ -134,7 +136,7 @@ fn found_since(apply_context: &ApplyContext<'_>, reported: &JournalContent) -> R
     }
 }
 
-/// What waits was changed since, and would put back what another one takes back. What cannot be read keeps nothing from
+/// What waits was changed since, and would restore what another one rolls back. What cannot be read keeps nothing from
 /// being restored.
 fn require_none_waits(apply_context: &ApplyContext<'_>) -> Result<(), TuneError> {
     let boot = boot_id(apply_context.root);
@@ -156,7 +158,7 @@ fn nothing_waits(apply_context: &ApplyContext<'_>) -> Result<TuneError, TuneErro
     Ok(TuneError::Nothing(why))
 }
 
-/// Closes what waits and has changed nothing, or nothing that was not put back at once: a process that was killed
+/// Closes what waits and has changed nothing, or nothing that was not restored at once: a process that was killed
 /// before its first change leaves that. Under the lock, so that none is at it. Gives what waits still.
 pub(super) fn settle(apply_context: &ApplyContext<'_>) -> Result<FoundJournal, TuneError> {
     let found = apply_context.state.pending()?;
@@ -213,7 +215,7 @@ pub(crate) fn roll_back(
     // What is restored in part is neither confirmed nor to be confirmed, and says so though this ends in between.
     let mut last = Vec::new();
     if by == RolledBackBy::Command {
-        last.push(JournalLine::Watched { by: reported.watchers.clone(), undoing_ms: Some(unix_ms()) });
+        last.push(JournalLine::Watched { by: reported.watchers.clone(), rollback_began_ms: Some(unix_ms()) });
         record(&mut last, &mut rollback_result);
     }
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
@@ -223,7 +225,7 @@ pub(crate) fn roll_back(
             rollback_result.rolled_back.push((made.change.place.clone(), done.clone()));
             continue;
         }
-        step(ApplyStep::Undoing);
+        step(ApplyStep::RollingBack);
         let kept = kept_by(apply_context, made, setter.filter(|_| !force));
         let outcome = kept.unwrap_or_else(|| one(apply_context, made, force));
         step(ApplyStep::RolledBack);
@@ -240,9 +242,9 @@ pub(crate) fn roll_back(
         return Ok(rollback_result);
     }
     rollback_result.has_given_up =
-        force && rollback_result.rolled_back.iter().any(|(_, undo)| *undo == RollbackOutcome::Gone);
-    let is_left = |undo: &RollbackOutcome| undo.needs_a_look() && !(force && *undo == RollbackOutcome::Gone);
-    let left = rollback_result.rolled_back.iter().filter(|(_, undo)| is_left(undo)).count();
+        force && rollback_result.rolled_back.iter().any(|(_, outcome)| *outcome == RollbackOutcome::Gone);
+    let is_left = |outcome: &RollbackOutcome| outcome.needs_a_look() && !(force && *outcome == RollbackOutcome::Gone);
+    let left = rollback_result.rolled_back.iter().filter(|(_, outcome)| is_left(outcome)).count();
     let left = u32::try_from(left).unwrap_or(u32::MAX);
     last.push(JournalLine::Closed { by, at_ms: unix_ms(), left, why: why.map(str::to_owned) });
     record(&mut last, &mut rollback_result);
@@ -251,7 +253,7 @@ pub(crate) fn roll_back(
     Ok(rollback_result)
 }
 
-/// The same application with nothing taken back yet: for where a change may have been made after it was taken back.
+/// The same application with nothing rolled back yet: for where a change may have been made after it was rolled back.
 pub(crate) fn without_outcomes(mut reported: JournalContent) -> JournalContent {
     for made in &mut reported.made {
         made.rolled_back = None;
@@ -275,7 +277,7 @@ fn one(apply_context: &ApplyContext<'_>, made: &Made, force: bool) -> RollbackOu
     let restore_value = || setting::restore_value(&target, &made.prior, &made.coupled, after);
     let current = match setting::read_now(&target) {
         Ok((_, current)) => current,
-        // What moved besides is put back all the same, and tells where it was not.
+        // What moved besides is restored all the same, and tells where it was not.
         Err(error) if matches!(Gone::from_error(&error), Some(Gone::Device(_))) => {
             return restore_value().map_or_else(|error| missed(made, &error), |_| RollbackOutcome::Gone);
         }

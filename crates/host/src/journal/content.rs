@@ -20,11 +20,11 @@ pub struct JournalContent {
     pub is_applied: bool,
     /// When it was confirmed, in milliseconds since 1970.
     pub confirmed_ms: Option<u64>,
-    /// When somebody began to take it back, in milliseconds since 1970.
-    pub undoing_ms: Option<u64>,
-    /// Who took it back, when, and how many settings are left.
+    /// When somebody began to roll it back, in milliseconds since 1970.
+    pub rollback_began_ms: Option<u64>,
+    /// Who rolled it back, when, and how many settings are left.
     pub closed: Option<(RolledBackBy, u64, u32)>,
-    /// Why it was taken back, by the first who said so.
+    /// Why it was rolled back, by the first who said so.
     pub closed_why: Option<String>,
     /// When the last change was made, in milliseconds since 1970; absent where nothing was, or the journal is of an
     /// earlier version.
@@ -51,22 +51,22 @@ pub struct Made {
     pub devices: Vec<Device>,
     /// What it was read back as, and what moved with it; `None` where that is not known to have happened.
     pub became: Option<(String, Vec<CoupledSetting>)>,
-    /// What came of taking it back, the last time.
+    /// What came of rolling it back, the last time.
     pub rolled_back: Option<RollbackOutcome>,
 }
 
 impl JournalContent {
-    /// Whether every change was taken back, with nothing left.
+    /// Whether every change was rolled back, with nothing left.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.closed, Some((_, _, 0)))
     }
 
-    /// Whether somebody began to take it back, or a change that was made was tried to be.
+    /// Whether somebody began to roll it back, or a change that was made was tried to be.
     #[must_use]
     pub fn is_rolling_back(&self) -> bool {
-        let is_undone = |made: &Made| made.became.is_some() && made.rolled_back.is_some();
-        self.undoing_ms.is_some() || self.made.iter().any(is_undone)
+        let is_rolled_back = |made: &Made| made.became.is_some() && made.rolled_back.is_some();
+        self.rollback_began_ms.is_some() || self.made.iter().any(is_rolled_back)
     }
 
     /// How many settings were given up, since they were not there.
@@ -83,19 +83,19 @@ impl JournalContent {
         self.is_pending() || self.is_kept_in_part() || matches!(self.closed, Some((_, _, 1..)))
     }
 
-    /// Whether it was confirmed, and somebody began to take it back and has not ended.
+    /// Whether it was confirmed, and somebody began to roll it back and has not ended.
     #[must_use]
     pub fn is_kept_in_part(&self) -> bool {
         self.is_kept() && self.is_rolling_back()
     }
 
-    /// Whether its changes were confirmed and not taken back since.
+    /// Whether its changes were confirmed and not rolled back since.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.confirmed_ms.is_some() && self.closed.is_none()
     }
 
-    /// Whether nothing is to be taken back: no change was announced, or each was put back at once.
+    /// Whether nothing is to be rolled back: no change was announced, or each was restored at once.
     #[must_use]
     pub fn has_changed_nothing(&self) -> bool {
         self.made
@@ -103,7 +103,7 @@ impl JournalContent {
             .all(|made| matches!(made.rolled_back, Some(RollbackOutcome::Restored | RollbackOutcome::Already)))
     }
 
-    /// Whether it waits: neither confirmed nor taken back.
+    /// Whether it waits: neither confirmed nor rolled back.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.confirmed_ms.is_none() && self.closed.is_none()
@@ -131,7 +131,7 @@ pub(super) fn parsed(bytes: &[u8]) -> Result<JournalContent, String> {
         refused: Vec::new(),
         is_applied: false,
         confirmed_ms: None,
-        undoing_ms: None,
+        rollback_began_ms: None,
         closed: None,
         closed_why: None,
         made_ms: None,
@@ -149,9 +149,9 @@ fn add(reported: &mut JournalContent, line: JournalLine) -> Result<(), String> {
     };
     match line {
         JournalLine::Begin(_) => return Err("it begins twice".to_owned()),
-        JournalLine::Watched { by, undoing_ms } => {
+        JournalLine::Watched { by, rollback_began_ms } => {
             reported.watchers = by;
-            reported.undoing_ms = reported.undoing_ms.or(undoing_ms);
+            reported.rollback_began_ms = reported.rollback_began_ms.or(rollback_began_ms);
         }
         JournalLine::Intent { number, change, prior, net, coupled, devices } => {
             let change = *change;

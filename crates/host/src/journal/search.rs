@@ -42,7 +42,7 @@ impl FoundJournal {
 }
 
 impl JournalFolder {
-    /// The newest journal that nobody has taken back whole.
+    /// The newest journal that nobody has rolled back whole.
     ///
     /// # Errors
     /// As of [`JournalFolder::ids`].
@@ -67,8 +67,8 @@ impl JournalFolder {
     }
 
     /// The journal that waits: whichever says so, whatever its place. A rollout that was forbidden has a later name,
-    /// and so may applications of earlier versions, whose names followed a clock that may have been put back since. One
-    /// that cannot be read may wait too, unless a later one is not taken back: nothing is begun while another waits.
+    /// and so may applications of earlier versions, whose names followed a clock that may have been set back since. One
+    /// that cannot be read may wait too, unless a later one is not rolled back: nothing is begun while another waits.
     ///
     /// # Errors
     /// As of [`JournalFolder::ids`].

@@ -1,6 +1,6 @@
-//! Settings that move when another is written, and what puts them back.
+//! Settings that move when another is written, and what restores them.
 //!
-//! Without these, undoing would not: `vm.dirty_bytes` cannot be written 0 again, which it is while `vm.dirty_ratio`
+//! Without these, rollback would not: `vm.dirty_bytes` cannot be written 0 again, which it is while `vm.dirty_ratio`
 //! counts, and only writing the ratio makes it so.
 
 use std::io;
@@ -53,7 +53,7 @@ const OF_BONDS: [&str; 7] =
 /// (`drivers/net/bonding/bond_options.c: bond_set_xfrm_features`).
 const OF_MODES: [&str; 3] = ["esp-hw-offload", "esp-tx-csum-hw-offload", "tx-esp-segmentation"];
 
-/// What moves with a setting, in the order in which it is put back.
+/// What moves with a setting, in the order in which it is restored.
 fn coupled_locators(in_namespace: &InNamespace<'_>, resolved: &ResolvedLocator) -> Vec<RecordedLocator> {
     let sysctl = |path: &str| RecordedLocator::Sysctl(path.replace('/', "."));
     match resolved {
@@ -175,8 +175,8 @@ fn value(in_namespace: &InNamespace<'_>, locator: &RecordedLocator) -> Option<St
     Some(resolved_locator::read(in_namespace, &resolved_locator::from_recorded(locator).ok()?).ok()?.0)
 }
 
-/// Those that are to be put back: not what somebody has moved after the change had. Asked before the setting itself is
-/// put back, which moves them again.
+/// Those that are to be restored: not what somebody has moved after the change had. Asked before the setting itself is
+/// restored, which moves them again.
 pub(super) fn still_ours<'b>(
     in_namespace: &InNamespace<'_>,
     prior: &'b [CoupledSetting],

@@ -1,5 +1,5 @@
 //! Interfaces of other network namespaces that stand on those of this one: what the kernel moves with these, and nobody
-//! puts back.
+//! restores.
 
 use std::fs::File;
 use std::io;
@@ -76,8 +76,8 @@ pub(super) fn refusal(on_top: &StackedElsewhere, prior: u32, new: u32, is_strict
         on_top.uppers.iter().filter(|upper| follows(&upper.link, prior, new)).map(in_words).collect();
     if !moved.is_empty() {
         return Some(format!(
-            "the kernel changes the MTU of {} with it, and undoing does not restore that: set it there manually first, \
-             or remove the interface",
+            "the kernel changes the MTU of {} with it, and rollback does not restore that: set it there manually \
+             first, or remove the interface",
             moved.join(", ")
         ));
     }

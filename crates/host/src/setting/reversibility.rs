@@ -1,4 +1,4 @@
-//! Why a change could not be taken back whole: what cannot be restored is not changed.
+//! Why a change could not be rolled back whole: what cannot be restored is not changed.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -14,7 +14,7 @@ use super::{coupled, ethtool, netlink, other_netns, stacked_interfaces};
 /// (`net/ipv6/addrconf.c: addrconf_notify`, `net/ipv4/devinet.c: inetdev_event`).
 const LEAST_MTU: [(&str, &str, u32); 2] = [("ipv6", "IPv6", 1280), ("ipv4", "IPv4", 68)];
 
-/// The reason; `None` where a change can be taken back.
+/// The reason; `None` where a change can be rolled back.
 pub(super) fn refusal(
     in_namespace: &InNamespace<'_>,
     resolved: &ResolvedLocator,
@@ -58,7 +58,7 @@ fn odd(prior: &str) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("its present value {what}, so undoing could not restore it: set it manually"))
+    Some(format!("its present value {what}, so rollback could not restore it: set it manually"))
 }
 
 /// The kernel takes multiples of a device's granularity, and no more than 32 bits; without discards the granularity is
@@ -83,7 +83,7 @@ fn of_discards(in_namespace: &InNamespace<'_>, path: &str, prior: &str, new: &st
 fn of_mtu(in_namespace: &InNamespace<'_>, device: &str, prior: u32, new: u32) -> Option<String> {
     if stacked_interfaces::is_bridge(in_namespace, device) {
         // `net/bridge/br_device.c: br_change_mtu` marks it as set by hand.
-        let why = "takes its MTU from its ports until one is set, and undoing does not restore that";
+        let why = "takes its MTU from its ports until one is set, and rollback does not restore that";
         return Some(format!("bridge {device} {why}: set that of its ports"));
     }
     let mut moved = vec![(device.to_owned(), prior, new)];
@@ -92,7 +92,7 @@ fn of_mtu(in_namespace: &InNamespace<'_>, device: &str, prior: u32, new: u32) ->
         let goes = LEAST_MTU.iter().find(|(folder, _, least)| then < least && has_family(in_namespace, folder, name));
         if let Some((_, family, least)) = goes {
             return Some(format!(
-                "with an MTU below {least}, {name} loses its addresses, routes and settings of {family}, and undoing \
+                "with an MTU below {least}, {name} loses its addresses, routes and settings of {family}, and rollback \
                  does not restore them: choose at least {least}"
             ));
         }
@@ -150,7 +150,7 @@ fn of_offload(device: &str, feature: &'static str) -> Option<String> {
     other_netns::stands_elsewhere(it).then(|| {
         format!(
             "{device} is stacked on an interface in another network namespace, whose {feature} the kernel turns off \
-             with it, and undoing does not restore that: set it there"
+             with it, and rollback does not restore that: set it there"
         )
     })
 }
@@ -167,7 +167,7 @@ fn of_routes(in_namespace: &InNamespace<'_>, moved: &[(String, u32, u32)]) -> Op
         lost.map(|(_, mtu)| {
             format!(
                 "an IPv6 route on {name} has its own MTU, {mtu}, which the kernel changes with the interface's MTU and \
-                 which undoing does not restore: remove it from the route"
+                 which rollback does not restore: remove it from the route"
             )
         })
     })
@@ -232,7 +232,7 @@ fn of_channels(in_namespace: &InNamespace<'_>, device: &str) -> Option<String> {
     let of_queues = matches!(root.kind.as_str(), "mq" | "mqprio" | "taprio");
     let hung = all.iter().find(|one| of_queues && !one.is_root && !one.is_ingress && one.handle != 0)?;
     Some(format!(
-        "queueing discipline {} {:x}: of {device} disappears with its queue, and undoing does not restore it: remove \
+        "queueing discipline {} {:x}: of {device} disappears with its queue, and rollback does not restore it: remove \
          it with tc qdisc del",
         hung.kind,
         hung.handle >> 16

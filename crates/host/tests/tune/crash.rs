@@ -1,4 +1,4 @@
-//! A real process, killed with SIGKILL at every step of applying and of taking back. Afterwards the watch, or
+//! A real process, killed with SIGKILL at every step of applying and of rolling back. Afterwards the watch, or
 //! `rollback`, leaves every file of the machine as it was, byte for byte.
 //!
 //! The process is this test's own program, started again. Steps are told to a closure by `apply` and `rollback`; the
@@ -88,7 +88,7 @@ fn by_rollback(machine: &Machine) {
     assert_eq!(
         machine.state.newest_open().expect("the machine is the test's own").journal,
         None,
-        "nothing is left to take back"
+        "nothing is left to roll back"
     );
 }
 
@@ -99,7 +99,7 @@ fn by_the_watch(machine: &Machine) {
     assert_eq!(
         machine.state.newest_open().expect("the machine is the test's own").journal,
         None,
-        "nothing is left to take back"
+        "nothing is left to roll back"
     );
 }
 
@@ -134,7 +134,7 @@ fn what_somebody_began_to_take_back_is_not_confirmed_and_its_watch_goes_on() {
     assert_eq!(machine.files(), applied, "it was about to begin");
     let refusals = [confirm(&machine.apply_context()), extend(&machine.apply_context(), ID, Duration::from_mins(1))];
     for refused in refusals {
-        let why = refused.expect_err("it is taken back").to_string();
+        let why = refused.expect_err("it is rolled back").to_string();
         assert!(why.contains("it is partly rolled back"), "{why}");
     }
     by_the_watch(&machine);

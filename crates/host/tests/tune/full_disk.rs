@@ -17,7 +17,7 @@ use super::machine::{Machine, made};
 const FOLDER: &str = "FULL_FOLDER";
 const WHAT: &str = "FULL_WHAT";
 const BYTES: &str = "FULL_BYTES";
-/// What an operator sets by hand once it was taken back, to what was applied, and what it was before.
+/// What an operator sets by hand once it was rolled back, to what was applied, and what it was before.
 const OWN: (&str, &str, &str) = ("proc/sys/vm/swappiness", "10", "60");
 /// Bytes from point to point: odd, so that lines are cut everywhere.
 const STRIDE: u64 = 53;

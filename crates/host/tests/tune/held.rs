@@ -46,7 +46,7 @@ fn watched_by(machine: &Machine, by: Vec<Watcher>) {
     let text = std::fs::read_to_string(&path).expect("the machine is the test's own");
     let lines = text.lines().map(|line| match serde_json::from_str(line).expect("the machine is the test's own") {
         JournalLine::Watched { .. } => {
-            serde_json::to_string(&JournalLine::Watched { by: by.clone(), undoing_ms: None })
+            serde_json::to_string(&JournalLine::Watched { by: by.clone(), rollback_began_ms: None })
                 .expect("the machine is the test's own")
                 + "\n"
         }
@@ -84,5 +84,5 @@ fn what_is_over_and_has_no_watch_is_taken_back_and_what_has_one_or_may_have_is_n
     watched_by(&machine, vec![ended]);
     assert_eq!(overdue(&apply_context, &reported()).unwrap().map(|rollback_result| rollback_result.left()), Some(0));
     assert_eq!(machine.files(), before);
-    assert!(rollback(&apply_context, None, false, &mut nothing).is_err(), "nothing is left to take back");
+    assert!(rollback(&apply_context, None, false, &mut nothing).is_err(), "nothing is left to roll back");
 }

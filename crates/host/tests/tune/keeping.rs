@@ -118,7 +118,7 @@ fn a_journal_says_when_changes_were_made_and_put_off_in_which_wave_and_why_they_
     assert_eq!(found.extended, [(found.extended[0].0, waits.begin.deadline_since_boot_ms)]);
     assert!(found.first_deadline_since_boot_ms <= waits.begin.deadline_since_boot_ms, "{found:?}");
     assert_eq!((found.begin.wave, found.closed_why.as_deref()), (Some(3), Some("the check failed")));
-    // Whoever takes it back once more, with another reason or none, leaves the first.
+    // Whoever rolls it back once more, with another reason or none, leaves the first.
     rollback_because(&machine.apply_context(), "1", Some("another"), false, &mut |_| ()).unwrap();
     rollback(&machine.apply_context(), Some("1"), false, &mut |_| ()).unwrap();
     assert_eq!(machine.state.read("1").unwrap().closed_why.as_deref(), Some("the check failed"));

@@ -82,7 +82,7 @@ fn what_the_next_application_ends_is_not_refused_by_a_look_and_not_ended_by_it()
     child.wait().unwrap();
     assert_eq!(looked(&machine, &changes).unwrap(), ROWS.len());
     assert!(machine.state.read("1").unwrap().is_pending());
-    machine.apply(&changes, "2", &mut |_| ()).expect("the first is taken back");
+    machine.apply(&changes, "2", &mut |_| ()).expect("the first is rolled back");
 
     // A boot has reset what waited then.
     machine.set("proc/sys/kernel/random/boot_id", "22222222-2222-2222-2222-222222222222");

@@ -1,4 +1,4 @@
-//! Changes applied to a captured machine, confirmed, taken back, and survived: a crash or a full disk at every step.
+//! Changes applied to a captured machine, confirmed, rolled back, and survived: a crash or a full disk at every step.
 
 mod crash;
 mod damaged;

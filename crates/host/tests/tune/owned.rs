@@ -125,7 +125,7 @@ fn what_an_owner_left_without_a_watch_is_taken_back_by_the_next_application() {
     assert!(matches!(again("2"), Err(TuneError::Busy)), "its owner lives");
     child.kill().unwrap();
     child.wait().unwrap();
-    again("3").expect("the first is taken back");
+    again("3").expect("the first is rolled back");
     assert!(matches!(machine.state.read("1").unwrap().closed, Some((RolledBackBy::Lapse, _, 0))));
     rollback(&machine.apply_context(), Some("3"), false, &mut |_| ()).unwrap();
     assert_eq!(machine.files(), before);

@@ -96,7 +96,7 @@ fn a_device_that_is_gone_is_not_restored_and_is_when_it_is_back() {
         moved(dir.path(), folder, "aside");
         let rollback_result = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap();
         assert_eq!(rollback_result.left(), count, "{rollback_result:?}");
-        assert!(rollback_result.rolled_back.iter().all(|(_, undo)| *undo == RollbackOutcome::Gone));
+        assert!(rollback_result.rolled_back.iter().all(|(_, outcome)| *outcome == RollbackOutcome::Gone));
         assert!(machine.state.read("1").unwrap().is_pending(), "the watch tries again");
         assert_eq!(lapsed(&machine).left(), count);
         assert!(

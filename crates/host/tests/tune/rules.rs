@@ -28,7 +28,7 @@ fn what_is_confirmed_stays_and_can_still_be_taken_back() {
     let kept = machine.files();
     let why = rollback(&machine.apply_context(), None, false, &mut nothing).unwrap_err().to_string();
     assert!(why.contains("1 was confirmed: linerate tune rollback 1, or --kept"), "{why}");
-    assert_eq!(machine.files(), kept, "what is kept is taken back by its name alone");
+    assert_eq!(machine.files(), kept, "what is kept is rolled back by its name alone");
     rollback(&machine.apply_context(), Some("1"), false, &mut nothing).unwrap();
     assert_eq!(machine.files(), before);
 }
@@ -200,7 +200,7 @@ fn what_nobody_confirms_is_taken_back_and_cannot_be_confirmed_then() {
     machine.let_time_pass("1");
     assert!(confirm(&machine.apply_context()).unwrap_err().to_string().contains("its time is over"));
     let rollback_result = watch(&machine.apply_context(), "1", &mut nothing).unwrap().unwrap();
-    assert!(rollback_result.rolled_back.iter().all(|(_, undo)| *undo == RollbackOutcome::Restored));
+    assert!(rollback_result.rolled_back.iter().all(|(_, outcome)| *outcome == RollbackOutcome::Restored));
     assert_eq!(rollback_result.rolled_back.len(), ROWS.len());
     assert_eq!(machine.files(), before);
     assert!(confirm(&machine.apply_context()).is_err());
@@ -377,7 +377,7 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
     assert_eq!(machine.files(), before);
     machine.apply(&set, "3", &mut nothing).unwrap();
     assert!(matches!(machine.apply(&set, "4", &mut nothing), Err(TuneError::Pending(id)) if id == "3"));
-    // What can be confirmed no more is to be taken back: to confirm is not advised.
+    // What can be confirmed no more is to be rolled back: to confirm is not advised.
     machine.let_time_pass("3");
     let why = machine.apply(&set, "4", &mut nothing).unwrap_err();
     assert!(matches!(&why, TuneError::Lapsing(id) if id == "3") && !why.to_string().contains("tune confirm"), "{why}");

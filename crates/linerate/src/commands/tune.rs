@@ -1,4 +1,4 @@
-//! `linerate tune`: changes of settings as a file, applied until confirmed, taken back, shown, and put in the formats
+//! `linerate tune`: changes of settings as a file, applied until confirmed, rolled back, shown, and put in the formats
 //! of others.
 
 mod application;
@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &TuneFlags) -> Result<ExitCode, Failure> {
     }
     let acts = match &flags.verb {
         TuneVerb::Apply(_) | TuneVerb::Confirm(_) | TuneVerb::Status(_) | TuneVerb::Export(_) => true,
-        // Without a name it takes that back itself.
+        // Without a name it rolls that back itself.
         TuneVerb::Rollback(flags) => flags.kept || flags.id.is_some(),
         TuneVerb::Diff(_) | TuneVerb::Log(_) | TuneVerb::Watch(_) => false,
     };

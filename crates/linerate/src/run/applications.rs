@@ -32,7 +32,7 @@ pub(crate) fn state() -> Result<JournalFolder, Failure> {
 
 /// A name for an application of changes, which no other of this machine has: microsecond and process (in containers,
 /// every process may have the same number), and from the second of a process on how many it made before. Later ones
-/// sort after earlier ones of these journals, though the machine's clock was put back between them.
+/// sort after earlier ones of these journals, though the machine's clock was set back between them.
 pub(crate) fn new_id(state: &JournalFolder) -> String {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ").to_string();

@@ -53,7 +53,7 @@ has_no_unit() { [ -z "$(units)" ]; }
 apply() { linerate tune apply /tmp/changes.json --confirm "$(longer "$1")" > /tmp/said 2>&1; }
 lapsed() { linerate tune log | tail -n 1 | grep -q 'not confirmed in time'; }
 # The watch has ended its work: everything is as before, it is in the journal, and no unit is left.
-is_taken_back() { is_as_before && lapsed && has_no_unit; }
+is_rolled_back() { is_as_before && lapsed && has_no_unit; }
 
 fail() {
     why="$*; said: $(tr '\n' '|' < /tmp/said); units: $(units | tr '\n' '|')"
@@ -81,7 +81,7 @@ a_timer_of_systemd_watches_and_restores() {
     systemctl list-timers --all --no-legend | grep -q 'linerate-tune-' || fail 'no timer is listed' || return
     units | grep -q 'linerate-tune-.*\.timer *loaded *active *waiting' || fail 'no timer waits' || return
     ! grep -l -a 'tune.watch' /proc/[0-9]*/cmdline > /dev/null || fail 'a process watches too' || return
-    becomes 12 is_taken_back || fail 'not taken back in time'
+    becomes 12 is_rolled_back || fail 'not rolled back in time'
 }
 
 what_is_confirmed_stays() {
@@ -104,9 +104,9 @@ the_session_is_killed() {
         "linerate tune apply /tmp/changes.json --confirm $(longer 4); sleep 1000"
     becomes 5 is_changed || fail 'not applied' || return
     echo 1 > /sys/fs/cgroup/system.slice/session.service/cgroup.kill
-    is_changed || fail 'taken back too soon' || return
+    is_changed || fail 'rolled back too soon' || return
     becomes 5 has_no_session || fail 'the session lives' || return
-    becomes 12 is_taken_back || fail 'not taken back in time'
+    becomes 12 is_rolled_back || fail 'not rolled back in time'
 }
 
 has_no_session() { ! systemctl is-active --quiet session.service; }
@@ -124,21 +124,21 @@ linerate_is_killed_midway() {
     done
     [ "$attempt" -le 20 ] || fail 'each kill came too late' || return
     ! is_as_before || fail 'killed too soon' || return
-    becomes 12 is_taken_back || fail 'not taken back in time'
+    becomes 12 is_rolled_back || fail 'not rolled back in time'
 }
 
 systemd_is_executed_anew_and_the_clock_set() {
     apply 4 || fail 'not applied' || return
     systemctl daemon-reexec
     date -s '2031-01-01 00:00:00' > /dev/null
-    is_changed || fail 'taken back too soon' || return
-    becomes 12 is_taken_back || fail 'not taken back in time'
+    is_changed || fail 'rolled back too soon' || return
+    becomes 12 is_rolled_back || fail 'not rolled back in time'
 }
 
 another_target_is_isolated() {
     apply 4 || fail 'not applied' || return
     systemctl isolate rescue.target
-    becomes 12 is_taken_back || fail 'not taken back in time'
+    becomes 12 is_rolled_back || fail 'not rolled back in time'
 }
 
 # The watch waits for the lock, and is killed there.
@@ -147,8 +147,8 @@ the_watch_is_killed() {
     flock /var/lib/linerate/tune/lock sleep $((5 + 2 * spare_ms / 1000)) &
     becomes 5 service_runs || fail 'no watch runs' || return
     systemctl kill -s KILL 'linerate-tune-*.service' || fail 'not killed' || return
-    is_changed || fail 'taken back too soon' || return
-    becomes 20 is_taken_back || fail 'not taken back'
+    is_changed || fail 'rolled back too soon' || return
+    becomes 20 is_rolled_back || fail 'not rolled back'
 }
 service_runs() { units | grep -q '\.service *loaded *active *running'; }
 
@@ -186,7 +186,7 @@ a_folder_of_an_odd_name_is_named_as_it_is() {
     LINERATE_STATE=$odd linerate tune apply /tmp/changes.json --confirm "$(longer 4)" > /tmp/said 2>&1 ||
         fail 'not applied' || return
     systemctl daemon-reexec
-    becomes 12 is_as_before || fail 'not taken back in time' || return
+    becomes 12 is_as_before || fail 'not rolled back in time' || return
     LINERATE_STATE=$odd linerate tune log > /tmp/said
     grep -q 'not confirmed in time' /tmp/said || fail 'not in the journal' || return
     becomes 3 has_no_unit || fail 'a unit is left'
@@ -240,12 +240,12 @@ a_pod_changes_and_is_killed() {
     becomes 10 has_no_agent || fail 'an agent is left' || return
     end_pod
     units | grep -q 'linerate-tune-.*\.timer *loaded *active *waiting' || fail 'no timer waits' || return
-    is_changed || fail 'taken back with the pod' || return
+    is_changed || fail 'rolled back with the pod' || return
 }
 
 what_a_pod_that_is_killed_has_changed_lapses() {
     a_pod_changes_and_is_killed || { end_pod; return 1; }
-    becomes 90 is_taken_back || fail 'not taken back in time'
+    becomes 90 is_rolled_back || fail 'not rolled back in time'
 }
 
 what_a_pod_that_is_killed_has_changed_is_confirmed_by_the_next() {

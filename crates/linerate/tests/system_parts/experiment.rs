@@ -148,7 +148,7 @@ pub(crate) fn tells() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Killed at moments spread at random over its time, the watch puts the machine back at once.
+/// Killed at moments spread at random over its time, the watch rolls the machine back at once.
 pub(crate) fn killed() -> Result<(), Failed> {
     const KILLS: u32 = 52;
     let spaces = Namespaces::make(None);
@@ -175,7 +175,7 @@ pub(crate) fn killed() -> Result<(), Failed> {
         child.kill()?;
         child.wait()?;
         halfway += u32::from(now() != before);
-        eventually_within(Duration::from_secs(10), "the watch to put everything back", || now() == before);
+        eventually_within(Duration::from_secs(10), "the watch to roll everything back", || now() == before);
     }
     // Values are back before the watch has closed the journal. Were its folder gone by then, the note of it would keep
     // others from changing settings until its time is over.

@@ -235,7 +235,7 @@ impl Nodes {
         }
     }
 
-    /// Takes back whatever is left, and compares all.
+    /// Rolls back whatever is left, and compares all.
     pub(crate) fn finished(&self, before: &[String], what: &str) {
         assert!(self.are_alone(Duration::from_secs(20)), "{what}: agents are left");
         let rolled = self.run(&["tune", "rollback", "--kept"]);

@@ -35,7 +35,7 @@ impl Drop for Space {
     }
 }
 
-/// A setting of the machine, put back with the value.
+/// A setting of the machine, restored with the value.
 struct Changed<'a> {
     path: &'a str,
     prior: String,
@@ -43,7 +43,7 @@ struct Changed<'a> {
 
 impl Drop for Changed<'_> {
     fn drop(&mut self) {
-        std::fs::write(self.path, &self.prior).expect("what could be changed can be put back");
+        std::fs::write(self.path, &self.prior).expect("what could be changed can be restored");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every setting that can be changed is changed and taken back, and everything that can be read is compared: on this
+//! Every setting that can be changed is changed and rolled back, and everything that can be read is compared: on this
 //! kernel in a network namespace and with a disk of its own, and on Debian's in a virtual machine.
 
 use std::fmt::Write as _;

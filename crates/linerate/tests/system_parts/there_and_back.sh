@@ -201,7 +201,7 @@ parts_of() {
     [ "$reach" = all ] || parts=$every_part
 }
 
-# Applies what is asked and takes it back; the case's name comes first.
+# Applies what is asked and rolls it back; the case's name comes first.
 back_and_forth() {
     name=$1
     shift

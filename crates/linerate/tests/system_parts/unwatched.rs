@@ -53,7 +53,7 @@ fn limits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Status says that nobody takes it back, and the next command after the time does.
+/// Status says that nobody rolls it back, and the next command after the time does.
 fn watch_killed() -> Result<(), Failed> {
     let ground = Ground::namespace("w");
     let file = changes(&ground);
@@ -77,7 +77,7 @@ fn watch_killed() -> Result<(), Failed> {
     assert_ne!(ground.sysctl("net.core.somaxconn"), before);
     std::thread::sleep(Duration::from_secs(8));
     ground.done(&["tune", "log"]);
-    assert_ne!(ground.sysctl("net.core.somaxconn"), before, "nobody is left to take it back, and log does not");
+    assert_ne!(ground.sysctl("net.core.somaxconn"), before, "nobody is left to roll it back, and log does not");
     let output = ground.run(&["tune", "confirm"]);
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("no watch was running to roll it back: 1 of 1 setting"), "{}", shown(&output));
@@ -108,7 +108,7 @@ fn journals_moved() -> Result<(), Failed> {
         assert!(shown(&output).contains("cannot be read from here: restore the journal"), "{}", shown(&output));
         let output = ground.run(&["tune", "status"]);
         assert_eq!(output.status.code(), Some(6), "{}", shown(&output));
-        assert!(shown(&output).contains("is not there: put it back"), "{}", shown(&output));
+        assert!(shown(&output).contains("is not there: restore it"), "{}", shown(&output));
         if is_systemds {
             // A timer begins to look for the journals when the time is over.
             std::fs::remove_dir_all(&journals)?;

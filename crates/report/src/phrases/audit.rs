@@ -160,7 +160,7 @@ pub(crate) fn verdict(audit: &Audit) -> String {
     format!("{differences}; {found}")
 }
 
-/// What changes it such that it can be taken back: how much of it, and what not, with the reason.
+/// What changes it such that it can be rolled back: how much of it, and what not, with the reason.
 pub(crate) fn changes_with_rollback(audit: &Audit, command: &str) -> String {
     let all = audit.differences.len();
     let left = left_out(&audit.differences);
@@ -173,7 +173,7 @@ pub(crate) fn changes_with_rollback(audit: &Audit, command: &str) -> String {
     if left.is_empty() { format!("{command}: {of_all}") } else { format!("{command}: {of_all}; not {left}") }
 }
 
-/// What is not among the changes that can be taken back, by reason.
+/// What is not among the changes that can be rolled back, by reason.
 fn left_out(all: &[Difference]) -> String {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for (one, why) in all.iter().filter_map(|one| Some((one, one.not_in_changes.as_deref()?))) {

@@ -16,7 +16,7 @@ pub fn overdue_still(id: &str, why: &str) -> String {
     format!("{id} was not confirmed in time, and cannot be rolled back now: {why}")
 }
 
-/// What a watch says that has taken an application back, and cannot write that to its journal, without a line feed.
+/// What a watch says that has rolled an application back, and cannot write that to its journal, without a line feed.
 #[must_use]
 pub fn unwritten(id: &str, why: &str) -> String {
     format!("{id} was rolled back, and its journal cannot say so yet: {why}; trying again")

@@ -9,7 +9,7 @@ pub enum RolloutAction {
     Look(u32),
     /// The same behind the last wave.
     LookAgain(u32),
-    /// Have it make its changes, which it takes back by itself after so many milliseconds.
+    /// Have it make its changes, which it rolls back by itself after so many milliseconds.
     Apply {
         node: u32,
         /// Milliseconds from when it is told to.
@@ -25,7 +25,7 @@ pub enum RolloutAction {
     },
     /// Have it keep its changes.
     Confirm(u32),
-    /// Have it take them back, and refuse any order to make them that is still on its way.
+    /// Have it roll them back, and refuse any order to make them that is still on its way.
     Rollback(u32),
 }
 
@@ -38,7 +38,7 @@ pub enum RolloutEnd {
     Pending,
     /// Every node keeps them.
     Confirmed,
-    /// They were taken back wherever a node could be reached; what is known of each is in its row.
+    /// They were rolled back wherever a node could be reached; what is known of each is in its row.
     RolledBack,
 }
 
@@ -60,7 +60,7 @@ pub struct RolloutTimes {
     pub extend_ms: u64,
     /// How long behind that instant a node may still be at it.
     pub grace_ms: u64,
-    /// How long a node that cannot be reached is asked again to take its changes back.
+    /// How long a node that cannot be reached is asked again to roll its changes back.
     pub retry_within_ms: u64,
     /// How long it is left alone in between.
     pub retry_ms: u64,

@@ -1,4 +1,4 @@
-//! Arms of an experiment in the same worlds: applied on all nodes, kept while something is measured, and taken back,
+//! Arms of an experiment in the same worlds: applied on all nodes, kept while something is measured, and rolled back,
 //! never confirmed.
 
 use linerate_record::rollout::{NodeState, RolloutPlan};

@@ -21,7 +21,7 @@ const RUNS: u64 = 600;
 /// Of how many worlds at the least something has to have gone wrong, or ended so.
 const SOME: u32 = 40;
 
-/// By when each course has ended, whatever fails: one of seventeen groups is taken back in a minute at the most.
+/// By when each course has ended, whatever fails: one of seventeen groups is rolled back in a minute at the most.
 const COURSE_MS_MAX: u64 = 1_800_000;
 /// At how many moments behind its end what was reported is held against what is so, and how far these are apart.
 const MOMENTS: u64 = 20;
@@ -181,7 +181,7 @@ impl Claims {
     }
 }
 
-/// What was given up leaves no node that said last that it has changes: it is told to take them back, or not known.
+/// What was given up leaves no node that said last that it has changes: it is told to roll them back, or not known.
 fn left_over(rollout_machine: &RolloutMachine) -> Vec<String> {
     if rollout_machine.end() != Some(RolloutEnd::RolledBack) {
         return Vec::new();

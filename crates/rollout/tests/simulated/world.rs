@@ -82,7 +82,7 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Node>,
     due: Vec<(u64, Due)>,
     rng: SeededRng,
-    /// Whether a node that takes back what was never made notes it: without that, an order on its way may yet be done.
+    /// Whether a node that rolls back what was never made notes it: without that, an order on its way may yet be done.
     notes_refusals: bool,
     /// How often something went wrong.
     pub(crate) faults: u32,

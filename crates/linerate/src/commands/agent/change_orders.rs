@@ -64,7 +64,7 @@ fn answer(order: &ChangeOrder, folder: Option<&Path>) -> ChangeAnswer {
     }
 }
 
-/// Whether somebody else takes back what this was asked to: that some settings are not restored is not final then.
+/// Whether somebody else rolls back what this was asked to: that some settings are not restored is not final then.
 fn is_rollback_in_progress(order: &ChangeOrder, status: &NodeStatus) -> bool {
     let is_left = matches!(status.node_state, NodeState::Left { .. });
     matches!(order, ChangeOrder::Rollback { .. }) && is_left && status.closed_ms.is_none()
@@ -134,7 +134,7 @@ fn check_apply(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Res
     let state = applications::state()?;
     let terms = apply_terms(order, &state, folder);
     require_no_other_journal(&state, order.rollout, &terms.id).map_err(refusal)?;
-    // What is being taken back may be so in a moment.
+    // What is being rolled back may be so in a moment.
     let is_transient = |error: &TuneError| matches!(error, TuneError::Busy | TuneError::Lapsing(_));
     match retry_while(is_transient, || apply::would_apply(&apply_context(machine, &state), &order.set, &terms))? {
         0 => Err(nothing_left_to_change()),
@@ -226,7 +226,7 @@ fn confirm_rollout(machine: &Root, rollout: RolloutName) -> Result<NodeStatus, F
     Ok(status)
 }
 
-/// Takes the changes of a rollout back; where none were made, sees to it that none will be.
+/// Rolls the changes of a rollout back; where none were made, sees to it that none will be.
 fn roll_back(
     machine: &Root,
     folder: Option<&Path>,

@@ -96,7 +96,7 @@ pub(crate) struct AgentFlags {
 }
 
 impl AgentFlags {
-    /// Refuses an agent that would change settings where nothing that it leaves behind could take them back.
+    /// Refuses an agent that would change settings where nothing that it leaves behind could roll them back.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let changes = self.allow == AllowFlag::Change;
         let why = match (changes, self.pid.is_some(), self.listen.is_some(), self.root.is_some()) {

@@ -1,4 +1,4 @@
-//! An arm put in place for as long as something is done, and taken back whatever becomes of that.
+//! An arm put in place for as long as something is done, and rolled back whatever becomes of that.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -71,8 +71,8 @@ impl ArmEnvironment {
         Ok(ArmEnvironment { root, state, machine, id: id.to_owned(), spaces, restart, folder, fleet })
     }
 
-    /// What a cell may take beside its load before its changes are taken back whatever happens: a restart, clearing up.
-    /// Nodes of a fleet do not see this process end, and are left with an arm for less.
+    /// What a cell may take beside its load before its changes are rolled back whatever happens: a restart, clearing
+    /// up. Nodes of a fleet do not see this process end, and are left with an arm for less.
     pub(super) fn cell_overhead(&self) -> Duration {
         self.fleet.as_ref().map_or(OVERHEAD, restart_rounds::cell_overhead)
     }
@@ -86,7 +86,7 @@ impl ArmEnvironment {
     }
 }
 
-/// Puts an arm in place, works, and takes it back. The changes are taken back by their watch as well: at once where
+/// Puts an arm in place, works, and rolls it back. The changes are rolled back by their watch as well: at once where
 /// this process ends, and in any case after `most`.
 pub(super) fn with_arm_applied<T>(
     environment: &ArmEnvironment,
@@ -151,7 +151,8 @@ fn roll_back(environment: &ArmEnvironment, id: &str) -> Result<(), Failure> {
             rolled => break rolled?,
         }
     };
-    let left = rolled.rolled_back.iter().filter(|(_, undo)| undo.needs_a_look()).map(|(place, _)| place.to_string());
+    let left =
+        rolled.rolled_back.iter().filter(|(_, outcome)| outcome.needs_a_look()).map(|(place, _)| place.to_string());
     let left: Vec<String> = left.collect();
     if left.is_empty() {
         return Ok(());

@@ -154,7 +154,7 @@ fn build_context(
     let all: Vec<ArmSetup> = arm_list.arms.iter().map(|arm| arm.means.clone()).collect();
     let environment = ArmEnvironment::new(&id, &path, &all, flags.arms.restart.clone(), &[], fleet)?;
     crate::files::run_folder::create_folder(&path)?;
-    // From here on there may be something to put back, so that signals end the experiment in good order.
+    // From here on there may be something to roll back, so that signals end the experiment in good order.
     let interrupt = watched.map_or_else(|| interrupt::watch_signals(interrupted_again(&path, None)), Ok)?;
     let (space, clock) = (flags.arms.space(), ExperimentClock::start(0));
     Ok(ExperimentContext { environment, targets, space, interrupt, folder: path, clock })
@@ -240,7 +240,7 @@ fn dry_run_text(arm_list: &arms::ArmList, base: &Load, design: &Design, fleet: O
     })
 }
 
-/// Rehearses the arms; what was put in place for that is put back in any case.
+/// Rehearses the arms; what was put in place for that is rolled back in any case.
 fn keep_rehearsed_arms(
     experiment_context: &ExperimentContext,
     arm_list: &arms::ArmList,
@@ -340,7 +340,7 @@ fn require_same_boot(state: &ExperimentState) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs cells until the statistician has heard enough; puts everything back and shows what it shows.
+/// Runs cells until the statistician has heard enough; rolls everything back and shows what it shows.
 fn run_to_conclusion(
     experiment_context: &ExperimentContext,
     experiment: &Experiment,

@@ -116,7 +116,7 @@ impl RenderManifest {
         })
     }
 
-    /// Refuses to put a machine back that was replaced before, only because nobody says so again.
+    /// Refuses to return to a machine that was replaced before, only because nobody says so again.
     pub(super) fn require_replaced(
         &self,
         folder: &Path,

@@ -1,4 +1,4 @@
-//! Applying, confirming and taking back.
+//! Applying, confirming and rolling back.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
         );
         return Err(TuneError::Watch(why).into());
     }
-    // Signals that come while changes are made take them back afterwards.
+    // Signals that come while changes are made roll them back afterwards.
     let again = "error: interrupted again: settings may be changed; linerate tune status lists them, and linerate tune \
                  rollback restores them";
     let interrupt = flags.foreground.then(|| interrupt::watch_signals(again.to_owned())).transpose()?;
@@ -89,7 +89,7 @@ fn changes_made_report(set: &ChangeSet, applied: &Applied, journal: &[Made], wit
     }
 }
 
-/// Takes back what lapsed and has no watch any more, and says so.
+/// Rolls back what lapsed and has no watch any more, and says so.
 pub(super) fn roll_back_overdue() -> Result<(), Failure> {
     let Ok(state) = JournalFolder::existing(crate::files::local_state::folder()?.join("tune")) else { return Ok(()) };
     let pending = state.newest(JournalContent::is_pending).ok().and_then(|found| found.journal);

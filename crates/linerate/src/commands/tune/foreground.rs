@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long after a signal another linerate may have the lock before changes are left to the other watch.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Stays until changes are confirmed, or taken back, which is an error. Ctrl-C and SIGTERM take them back.
+/// Stays until changes are confirmed, or rolled back, which is an error. Ctrl-C and SIGTERM roll them back.
 pub(super) fn stay_until_settled(
     apply_context: &ApplyContext<'_>,
     id: &str,

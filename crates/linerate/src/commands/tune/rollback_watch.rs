@@ -16,7 +16,7 @@ use crate::terminal::failure::{Failure, code};
 use crate::terminal::progress::print_error;
 
 /// How long a full disk may keep the journal from saying what came of it. Behind that, the next command of linerate
-/// here takes it back again, and says so.
+/// here rolls it back again, and says so.
 const WRITE_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// The watch, as this process.

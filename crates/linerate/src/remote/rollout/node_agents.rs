@@ -64,7 +64,7 @@ pub(crate) struct NodeAgents {
     nodes: Vec<FleetNode>,
     flags: ReachFlags,
     clock: Clock,
-    /// Never set: what was begun is taken back behind an interrupt too.
+    /// Never set: what was begun is rolled back behind an interrupt too.
     ends: Arc<AtomicBool>,
     lines: Vec<Option<AgentBatch>>,
     states: Vec<AgentState>,

@@ -17,7 +17,7 @@ use super::struck::{Coordinator, Ended, Struck, Undisturbed, struck};
 use crate::system_parts::fleet_nodes::{Nodes, PAGE_BYTES, differing};
 use crate::system_parts::tune::wait_until;
 
-/// After which time nodes take back what nobody confirmed. The checks of all waves have to fit, each with the two
+/// After which time nodes roll back what nobody confirmed. The checks of all waves have to fit, each with the two
 /// seconds that it may take, and applying takes longer while several fleets do it.
 const DEADLINE: &str = "24s";
 const DEADLINE_S: Duration = Duration::from_secs(24);
@@ -193,7 +193,7 @@ impl Fleet {
         Ok(ended)
     }
 
-    /// Takes back whatever is left, and compares all; then nodes know of nothing.
+    /// Rolls back whatever is left, and compares all; then nodes know of nothing.
     fn reset(&self) -> Result<(), Failed> {
         if !self.nodes.are_alone(ALONE_WITHIN) {
             return Err(format!("agents are left on {:?}", self.nodes.network().with_agents()).into());
@@ -335,7 +335,7 @@ impl Fleet {
         self.reported(came)
     }
 
-    /// Leaves all alone until each has taken back what was not confirmed, but for those whose watch was killed.
+    /// Leaves all alone until each has rolled back what was not confirmed, but for those whose watch was killed.
     fn lapsed(&self, moment: &Moment, came: &mut Came) -> Result<(), Failed> {
         let ended = self.done(Verb::Status)?;
         let nodes = ended.report.map(|report| report.nodes).ok_or("status tells nothing")?;

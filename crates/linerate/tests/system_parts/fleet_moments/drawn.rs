@@ -66,7 +66,7 @@ pub(super) enum Blow {
     CutFrom,
     CutBoth,
     AgentsKilled,
-    /// Their watches too: what waits there is taken back by nobody.
+    /// Their watches too: what waits there is rolled back by nobody.
     NodesKilled,
     AgentsFrozen,
     NodesFrozen,
@@ -95,7 +95,7 @@ const BLOWS: [Option<Blow>; 11] = [
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Heals {
     AfterMs(u64),
-    /// Behind the instant at which nodes take their changes back by themselves.
+    /// Behind the instant at which nodes roll their changes back by themselves.
     PastTheDeadline,
 }
 

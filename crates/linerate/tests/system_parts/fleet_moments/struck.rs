@@ -15,7 +15,7 @@ use super::drawn::{Aim, Blow, Heals, Moment, Strike, Verb};
 use crate::system_parts::fleet_network::CutWay;
 use crate::system_parts::fleet_nodes::Nodes;
 
-/// Longer than any verb may take: a node that does not answer is waited for until it must have taken its changes back,
+/// Longer than any verb may take: a node that does not answer is waited for until it must have rolled its changes back,
 /// which is two minutes and a quarter, and is then asked to for half a minute, each time for ten seconds.
 const LONGEST: Duration = Duration::from_secs(300);
 

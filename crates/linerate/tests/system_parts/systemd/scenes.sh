@@ -169,7 +169,7 @@ is_unchanged() { [ "$(on "$1" cat /proc/sys/vm/swappiness < /dev/null 2> /dev/nu
 has_no_unit() { [ -z "$(on "$1" systemctl list-units --all --plain --no-legend "'linerate-*'" < /dev/null)" ]; }
 waits() { on "$1" systemctl list-timers --no-legend < /dev/null | grep -q 'linerate-tune-.*\.timer'; }
 lapsed() { on "$1" "$kept tune log" < /dev/null | grep -q "$rollout.*not confirmed in time"; }
-is_taken_back() { is_unchanged "$1" && has_no_unit "$1"; }
+is_rolled_back() { is_unchanged "$1" && has_no_unit "$1"; }
 
 # states STATE-OF-n1 STATE-OF-n2 STATE-OF-n3: whether status says so. A machine that is slow to answer is not known, and
 # asked again; everything else that is not so is false. One that was never asked to change anything does not know the
@@ -240,7 +240,7 @@ recover() {
         sleep 5
     done
     for number in $all; do
-        becomes 300 is_taken_back "$number" || fail "n$number is not taken back after $tries tries" || return
+        becomes 300 is_rolled_back "$number" || fail "n$number is not rolled back after $tries tries" || return
     done
     are_as_before
 }
@@ -289,7 +289,7 @@ the_coordinator_is_killed() {
         is_changed "$number" && waits "$number" || fail "n$number has no change or no timer" || return
     done
     for number in $all; do
-        becomes "$((short + 60))" is_taken_back "$number" || fail "n$number does not lapse" || return
+        becomes "$((short + 60))" is_rolled_back "$number" || fail "n$number does not lapse" || return
         lapsed "$number" || fail "n$number has no journal of it" || return
     done
     states 'as before' 'as before' 'as before'
@@ -328,12 +328,12 @@ a_machine_is_frozen() {
     ! fleet tune confirm || fail 'confirmed without n2' || return
     states pending 'not known' pending || return
     for number in 1 3; do
-        becomes "$((short + 60))" is_taken_back "$number" || fail "n$number does not lapse" || return
+        becomes "$((short + 60))" is_rolled_back "$number" || fail "n$number does not lapse" || return
         lapsed "$number" || fail "n$number has no journal of it" || return
     done
     states 'as before' 'not known' 'as before' || return
     say 2 cont
-    becomes "$((short + 200))" is_taken_back 2 || fail 'n2 does not lapse' || return
+    becomes "$((short + 200))" is_rolled_back 2 || fail 'n2 does not lapse' || return
     lapsed 2 || fail 'n2 has no journal of it' || return
     states 'as before' 'as before' 'as before'
 }
@@ -352,7 +352,7 @@ a_machine_loses_its_power() {
     states 'as before' 'as before' 'as before' || return
     # What was made for another boot is refused, and is made anew.
     ! apply "$((60 + 4 * taken))" && grep -q 'rebooted since' "$folder/said" || fail 'applied after a boot' || return
-    becomes 60 is_taken_back 1 && becomes 60 is_taken_back 2 || fail 'not taken back' || return
+    becomes 60 is_rolled_back 1 && becomes 60 is_rolled_back 2 || fail 'not rolled back' || return
     make_changes || fail 'no changes of the new boot'
 }
 

@@ -91,7 +91,7 @@ pub(super) fn spans(reported: Option<&NodeStatus>, requested_ms: Option<u64>) ->
     spans
 }
 
-/// When a node takes its changes back by itself.
+/// When a node rolls its changes back by itself.
 pub(super) fn deadline_ms(reported: &NodeStatus) -> Option<u64> {
     let course = reported.course.as_ref()?;
     course.extended.last().and_then(|extension| extension.until_ms).or(course.until_ms)
@@ -152,7 +152,7 @@ fn ended(reported: &NodeStatus, course: &NodeTimeline, began_ms: u64) -> Vec<Ste
     }
 }
 
-/// No step before the one that it follows: a clock may have been put back, and what a node says is not believed.
+/// No step before the one that it follows: a clock may have been set back, and what a node says is not believed.
 fn monotone(mut steps: Vec<Step>) -> Vec<Step> {
     let mut last_ms = 0;
     for (_, at_ms) in &mut steps {
@@ -162,7 +162,7 @@ fn monotone(mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// Ends the last stretch when the node takes its changes back: what comes behind the instant at which it was asked is
+/// Ends the last stretch when the node rolls its changes back: what comes behind the instant at which it was asked is
 /// yet to come.
 fn until_its_end(spans: &mut Vec<NodePhaseSpan>, deadline_ms: Option<u64>, requested_ms: Option<u64>) {
     let Some(last) = spans.last_mut() else { return };

@@ -43,7 +43,7 @@ fn left_out(rows: usize) -> String {
     }
 }
 
-/// Why nodes are not as they should be: what was said when they were taken back, what they refused, and why they were
+/// Why nodes are not as they should be: what was said when they were rolled back, what they refused, and why they were
 /// not reached.
 pub(super) fn reasons(report: &RolloutReport) -> String {
     let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();

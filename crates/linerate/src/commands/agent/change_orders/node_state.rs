@@ -176,7 +176,7 @@ fn state_by_journal(reported: &JournalContent, machine: &Root) -> NodeState {
         Some((_, _, 0)) => NodeState::Restored,
         _ if has_booted(machine, &reported.begin) => NodeState::Rebooted,
         Some((_, _, settings)) => NodeState::Left { settings },
-        // It is taken back by its name, or was and the end of that could not be noted.
+        // It is rolled back by its name, or was and the end of that could not be noted.
         None if reported.confirmed_ms.is_some() && reported.is_rolling_back() => {
             match reported.made.iter().filter(is_left).count() {
                 0 => NodeState::Restored,
@@ -191,7 +191,7 @@ fn state_by_journal(reported: &JournalContent, machine: &Root) -> NodeState {
     }
 }
 
-/// Whether every change was made, and none was taken back.
+/// Whether every change was made, and none was rolled back.
 fn is_fully_applied(reported: &JournalContent) -> bool {
     let is_made = |made: &Made| made.became.is_some() && made.rolled_back.is_none();
     let is_going_on = reported.is_applied && reported.refused.is_empty() && !reported.is_rolling_back();
@@ -248,7 +248,7 @@ mod tests {
             refused: Vec::new(),
             is_applied: true,
             confirmed_ms: None,
-            undoing_ms: None,
+            rollback_began_ms: None,
             closed: None,
             closed_why: None,
             made_ms: Some(5),
@@ -267,10 +267,10 @@ mod tests {
             (|it| it.is_applied = false, None),
             (|it| it.made[0].became = None, None),
             (|it| it.made[0].rolled_back = Some(RollbackOutcome::Restored), None),
-            (|it| it.undoing_ms = Some(1), None),
+            (|it| it.rollback_began_ms = Some(1), None),
             (|it| it.refused = vec![(it.made[0].change.place.clone(), "no".to_owned())], None),
             (|it| it.confirmed_ms = Some(1), Some(NodeState::Confirmed)),
-            (|it| (it.confirmed_ms, it.undoing_ms) = (Some(1), Some(2)), Some(NodeState::Left { settings: 1 })),
+            (|it| (it.confirmed_ms, it.rollback_began_ms) = (Some(1), Some(2)), Some(NodeState::Left { settings: 1 })),
             (|it| it.closed = Some((RolledBackBy::Lapse, 1, 0)), Some(NodeState::Restored)),
             (|it| it.closed = Some((RolledBackBy::Command, 1, 2)), Some(NodeState::Left { settings: 2 })),
             (|it| it.closed = Some((RolledBackBy::Unchanged, 1, 0)), Some(NodeState::Untouched)),
@@ -371,17 +371,17 @@ mod tests {
         let state = JournalFolder::open(folder.path().join("state")).unwrap();
         let apply_context = apply_context(&machine, &state);
         let confirmed = JournalContent { confirmed_ms: Some(1), ..journal() };
-        let undoing = JournalContent { undoing_ms: Some(2), ..confirmed.clone() };
+        let rolling_back = JournalContent { rollback_began_ms: Some(2), ..confirmed.clone() };
         let left = NodeState::Left { settings: 1 };
-        for (now, as_confirmed, as_undoing, is_whole) in [
+        for (now, as_confirmed, as_rolling_back, is_whole) in [
             ("10", NodeState::Confirmed, left, true),
             ("60", NodeState::Restored, NodeState::Restored, false),
             ("33", NodeState::Confirmed, left, false),
         ] {
             std::fs::write(&path, format!("{now}\n")).unwrap();
             assert_eq!(
-                (state_by_settings(&confirmed, &apply_context), state_by_settings(&undoing, &apply_context)),
-                (as_confirmed, as_undoing),
+                (state_by_settings(&confirmed, &apply_context), state_by_settings(&rolling_back, &apply_context)),
+                (as_confirmed, as_rolling_back),
                 "{now}"
             );
             assert_eq!(state_by_settings(&journal(), &apply_context).is_whole(), is_whole, "{now}");

@@ -27,7 +27,6 @@ use super::{
     preparation_text, sizes_with_names,
 };
 use crate::run::interrupt;
-use crate::run::point_timing::Timing;
 use crate::terminal::failure::Failure;
 use crate::terminal::progress::Progress;
 

@@ -1,5 +1,5 @@
-//! An arm put in place on all nodes for as long as something is done, and taken back on all of them whatever becomes of
-//! that. Each node does that by a journal and a watch of its own, and is back by itself where nobody tells it.
+//! An arm put in place on all nodes for as long as something is done, and rolled back on all of them whatever becomes
+//! of that. Each node does that by a journal and a watch of its own, and is back by itself where nobody tells it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const WAVE_MS: u64 = 10_000;
 /// Nodes that are named with what is wrong with each.
 const LISTED_NODES_MAX: usize = 3;
 
-/// Puts an arm in place on all nodes, works, and takes it back. A node that hears nothing any more takes it back by
+/// Puts an arm in place on all nodes, works, and rolls it back. A node that hears nothing any more rolls it back by
 /// itself after `most`.
 pub(in crate::commands::experiment) fn with_arm_applied<T>(
     environment: &ArmEnvironment,
@@ -72,7 +72,7 @@ pub(in crate::commands::experiment) fn with_arm_applied<T>(
     done
 }
 
-/// How a node stands that long after it stood so, if nothing happened: one that is out of reach by then takes its
+/// How a node stands that long after it stood so, if nothing happened: one that is out of reach by then rolls its
 /// changes back at its own time, and no other is interrupted before.
 fn state_after(passed_ms: u64) -> impl Fn(NodeState) -> NodeState {
     move |node_state| match node_state {
@@ -138,10 +138,10 @@ fn apply_rollout(
     if done.is_interrupted {
         return Err(Failure::Interrupted);
     }
-    Err(Failure::NotInPlace(done.failed.unwrap_or_else(|| "it was taken back".to_owned())))
+    Err(Failure::NotInPlace(done.failed.unwrap_or_else(|| "it was rolled back".to_owned())))
 }
 
-/// Takes a rollout back on these nodes.
+/// Rolls a rollout back on these nodes.
 fn roll_back(
     fleet: &ChangedFleet,
     rollout: RolloutName,
@@ -240,7 +240,7 @@ fn observed_from_answers<'n>(
 }
 
 /// Asks all nodes, and hears each out whatever signal comes: an agent that is left with a question takes no order, and
-/// an arm may have to be taken back.
+/// an arm may have to be rolled back.
 fn ask_all_nodes(
     fleet: &ChangedFleet,
     order: &dyn Fn(usize) -> ChangeOrder,
@@ -252,7 +252,7 @@ fn ask_all_nodes(
     if is_set(&fleet.interrupt.stop) { Err(Failure::Interrupted) } else { Ok(answers) }
 }
 
-/// Takes back what a process that conducted the same experiment and was killed left on nodes.
+/// Rolls back what a process that conducted the same experiment and was killed left on nodes.
 pub(in crate::commands::experiment) fn roll_back_leftovers(
     fleet: &ChangedFleet,
     all: &[ArmSetup],
@@ -271,7 +271,7 @@ pub(in crate::commands::experiment) fn roll_back_leftovers(
             Ok(ChangeAnswer::Planned(_)) => continue,
         };
         let is_own = |rollout: &RolloutName| rollout.token >> TOKEN_BITS == u64::from(fleet.recorded_fleet.rollouts);
-        // What was taken back but for values that somebody else has set is done with: the next cell says where it is
+        // What was rolled back but for values that somebody else has set is done with: the next cell says where it is
         // not as before.
         let is_open = matches!(node_status.node_state, NodeState::Pending { .. });
         left.extend(node_status.rollout.filter(is_own).filter(|_| is_open));

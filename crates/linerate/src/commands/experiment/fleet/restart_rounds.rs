@@ -17,7 +17,7 @@ use crate::commands::experiment::cells::RESTART_TIMEOUT;
 use crate::run::interrupt::is_set;
 use crate::terminal::failure::Failure;
 
-/// How long beside its load a cell keeps its arm before nodes take it back by themselves: objects are written and
+/// How long beside its load a cell keeps its arm before nodes roll it back by themselves: objects are written and
 /// deleted meanwhile.
 const OVERHEAD: Duration = Duration::from_secs(300);
 

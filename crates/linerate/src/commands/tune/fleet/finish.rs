@@ -1,4 +1,4 @@
-//! What is done with a rollout that was applied: shown, confirmed or taken back, by what its nodes say of themselves.
+//! What is done with a rollout that was applied: shown, confirmed or rolled back, by what its nodes say of themselves.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -184,8 +184,8 @@ impl FleetStatus {
         places.iter().any(|place| self.reported[*place].is_ok()) && places.iter().any(is_strange)
     }
 
-    /// In which groups nodes are taken back, and whether these are held apart: where a change of theirs may interrupt a
-    /// node, or it is not known which changes there were.
+    /// In which groups nodes are rolled back, and whether these are held apart: where a change of theirs may interrupt
+    /// a node, or it is not known which changes there were.
     fn groups(
         &self,
         places: &[usize],
@@ -271,7 +271,7 @@ pub(in crate::commands::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> 
     reported(&flags.fleet_flags, name, done, "")
 }
 
-/// Takes a rollout back on all of its nodes.
+/// Rolls a rollout back on all of its nodes.
 pub(in crate::commands::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -> Result<ExitCode, Failure> {
     let nodes = read_nodes(&flags.fleet_flags, fleet)?;
     let named = rollout_named(flags.id.as_deref())?;
@@ -324,7 +324,7 @@ pub(in crate::commands::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -
     })
 }
 
-/// Refuses to take a rollout back while another one waits on a node, which would bring again what is taken back.
+/// Refuses to roll a rollout back while another one waits on a node, which would bring again what is rolled back.
 fn require_no_other_waits(name: RolloutName, lines: &mut NodeAgents, interrupt: &Interrupt) -> Result<(), Failure> {
     let reported = lines.ask_all(&status_order(None), interrupt)?.into_iter().filter_map(|said| node_answer(said).ok());
     let is_pending = |reported: &NodeStatus| matches!(reported.node_state, NodeState::Pending { .. });
