@@ -349,4 +349,14 @@ mod tests {
             assert_eq!(serde_json::from_str::<JournalLine>(&text).unwrap(), line);
         }
     }
+
+    #[test]
+    fn fields_keep_the_names_that_journals_of_earlier_versions_have() {
+        let coupled = CoupledSetting { locator: RecordedLocator::Sysctl("vm.dirty_ratio".into()), value: "20".into() };
+        let text = serde_json::to_string(&coupled).unwrap();
+        assert_eq!(text, r#"{"address":{"sysctl":"vm.dirty_ratio"},"value":"20"}"#);
+        let watched = JournalLine::Watched { by: vec![Watcher::Unit("x".into())], rollback_began_ms: Some(1) };
+        let text = serde_json::to_string(&watched).unwrap();
+        assert_eq!(text, r#"{"watched":{"by":[{"unit":"x"}],"undoing_ms":1}}"#);
+    }
 }
