@@ -68,6 +68,13 @@ pub fn line_rate_bits_per_s(group: &NodeGroup, link: &str) -> f64 {
     nics_of(group, link).map(|(_, nic)| f64::from(nic.ports) * nic.speed_bits_per_s).sum()
 }
 
+/// Whether the NICs of a bond have different speeds: mode 802.3ad uses only those of one speed.
+pub(crate) fn has_unlike_speeds(group: &NodeGroup, link: &str) -> bool {
+    let mut speeds = nics_of(group, link).map(|(_, nic)| nic.speed_bits_per_s);
+    let first = speeds.next();
+    speeds.any(|speed| Some(speed) != first)
+}
+
 /// Members whose speeds add up at most, in a direction.
 ///
 /// That `balance-alb` receives on all of them holds for IPv4 peers of its own segment: it answers their ARP requests

@@ -10,7 +10,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource, Spread};
 use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Plane, SwitchHash, TransmitHash};
 
 use super::{Case, finding};
-use crate::bond::{Direction, ports};
+use crate::bond::{Direction, has_unlike_speeds, ports};
 use crate::spread::link_peers::{MemberReach, reach};
 
 const SOURCE: &str =
@@ -27,7 +27,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             if members < 2 {
                 continue;
             }
-            let Some((severity, why, remedy)) = reason(case, name, plane, bond) else { continue };
+            let Some((severity, why, remedy)) = reason(case, group, (name, plane), bond) else { continue };
             if severity == Severity::Note && is_filled(case, group, name) {
                 continue;
             }
@@ -86,13 +86,23 @@ fn is_filled(case: &Case, group: &NodeGroup, plane: &str) -> bool {
 }
 
 /// Why traffic stays on fewer members than there are, how much that matters, and what to do.
-fn reason(case: &Case, name: &str, plane: &Plane, bond: &Bond) -> Option<(Severity, &'static str, &'static str)> {
+fn reason(
+    case: &Case,
+    group: &NodeGroup,
+    (name, plane): (&str, &Plane),
+    bond: &Bond,
+) -> Option<(Severity, &'static str, &'static str)> {
     use Severity::{Note, Warning};
+    let lacp = if has_unlike_speeds(group, &bond.name) {
+        "give the bond ports of one speed, which 802.3ad uses together"
+    } else {
+        "use 802.3ad"
+    };
     let layer34 = "set the transmit hash to layer3+4, on the switch as well";
     match bond.mode {
-        BondMode::ActiveBackup => return Some((Note, "active-backup leaves the others idle", "use 802.3ad")),
-        BondMode::Broadcast => return Some((Warning, "every member carries the same packets", "use 802.3ad")),
-        BondMode::BalanceTlb => return Some((Warning, "balance-tlb balances only what it sends", "use 802.3ad")),
+        BondMode::ActiveBackup => return Some((Note, "active-backup leaves the others idle", lacp)),
+        BondMode::Broadcast => return Some((Warning, "every member carries the same packets", lacp)),
+        BondMode::BalanceTlb => return Some((Warning, "balance-tlb balances only what it sends", lacp)),
         BondMode::BalanceRr | BondMode::BalanceAlb => return None,
         BondMode::Lacp | BondMode::BalanceXor => (),
     }
@@ -148,7 +158,7 @@ fn switch_name(hash: SwitchHash) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::site::TrafficPolicy;
+    use linerate_record::site::{Nic, TrafficPolicy};
 
     use super::super::tests::findings_after;
     use super::*;
@@ -178,6 +188,32 @@ mod tests {
             (Lacp, Layer34, L2, true, Warning),
         ] {
             assert_eq!(severities(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
+        }
+    }
+
+    #[test]
+    fn lacp_is_advised_for_members_of_one_speed_alone() {
+        use BondMode::{ActiveBackup, BalanceTlb, Broadcast};
+        for (mode, is_unlike) in
+            [ActiveBackup, Broadcast, BalanceTlb].into_iter().flat_map(|mode| [(mode, false), (mode, true)])
+        {
+            let found = findings_after(PlanFindingKind::BondHash, |site| {
+                let group = &mut site.groups[0];
+                group.bonds[0].mode = mode;
+                let members = group.bonds[0].nics.clone();
+                if is_unlike {
+                    let first = group.nics.iter().find(|nic| nic.name == members[0]).expect("a member").clone();
+                    let slow =
+                        Nic { name: "slow".to_owned(), speed_bits_per_s: first.speed_bits_per_s / 25.0, ..first };
+                    group.bonds[0].nics.push(slow.name.clone());
+                    group.nics.push(slow);
+                }
+            });
+            let of_bond: Vec<bool> = found.iter().map(|one| one.remedy.contains("use 802.3ad")).collect();
+            assert!(
+                !of_bond.is_empty() && of_bond.iter().all(|is| *is != is_unlike),
+                "{mode:?} {is_unlike}: {found:?}"
+            );
         }
     }
 

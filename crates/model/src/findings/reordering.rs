@@ -9,6 +9,7 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind};
 use linerate_record::site::{BondMode, TransmitHash};
 
 use super::{Case, finding};
+use crate::bond::has_unlike_speeds;
 
 const SOURCE: &str = "Documentation/networking/bonding.rst (balance-rr, xmit_hash_policy)";
 
@@ -22,7 +23,11 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
                     Severity::Warning,
                     "reorders packets: each flow uses all members in turn",
                     "mode balance-rr; TCP treats reordering beyond tcp_reordering as loss".to_owned(),
-                    "use 802.3ad with layer3+4",
+                    if has_unlike_speeds(group, &bond.name) {
+                        "give the bond ports of one speed, which 802.3ad with layer3+4 uses together"
+                    } else {
+                        "use 802.3ad with layer3+4"
+                    },
                 ),
                 BondMode::Lacp | BondMode::BalanceXor if ports => (
                     Severity::Note,

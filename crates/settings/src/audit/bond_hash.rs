@@ -1,7 +1,5 @@
 //! Bonds whose hash cannot spread this site's flows over their members.
 
-use linerate_model::bond::Direction::Egress;
-use linerate_model::bond::usable_members;
 use linerate_model::spread::placement::{MacAssignment, Peers, egress};
 use linerate_model::spread::{Bundle, Shares, shares};
 use linerate_record::audit::{AuditCheck, AuditFinding};
@@ -33,15 +31,8 @@ fn bond_finding(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::Ma
     let plane = facts::plane_of(snapshot, site, name).unwrap_or(&site.planes.public);
     let mode: BondMode = word(&bond.mode)?;
     let members = u32::try_from(bond.members.len()).ok()?;
-    if usable_members(mode, members, Egress) < members {
-        return Some(finding(
-            AuditCheck::BondSpread,
-            Severity::Warning,
-            Confidence::Certain,
-            format!("{name} is {}: only one of its {members} members sends", bond.mode),
-            format!("members: {}", bond.members.join(", ")),
-            "with both switch ports in one LACP group, mode 802.3ad uses all members",
-        ));
+    if matches!(mode, BondMode::ActiveBackup | BondMode::Broadcast) {
+        return Some(of_one_member(snapshot, name, bond, mode));
     }
     let transmit_hash: TransmitHash = bond.xmit_hash_policy.as_deref().and_then(word).unwrap_or(TransmitHash::Layer2);
     let described = Bond { name: name.to_owned(), nics: Vec::new(), mode, transmit_hash, switch_hash: SwitchHash::L4 };
@@ -55,6 +46,36 @@ fn bond_finding(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::Ma
     // Whether clients are behind a router, a site without racks does not say.
     let (behind_router, why) = spread(true);
     (behind_router.p50 < SPREAD).then(|| unspread(name, bond, &behind_router, members, why, Confidence::Possible))
+}
+
+/// A bond that carries no more than one of its members does, whatever its flows are.
+fn of_one_member(snapshot: &Snapshot, name: &str, bond: &machine::MachineBond, mode: BondMode) -> AuditFinding {
+    let (unlike, members) = (facts::unlike_speeds(snapshot, bond), bond.members.len());
+    let (severity, claim) = match (mode, unlike) {
+        (BondMode::Broadcast, _) => (
+            Severity::Warning,
+            format!("each of its {members} members sends every packet: it carries what one carries"),
+        ),
+        // A slow spare is a usual use.
+        (_, Some((least, most))) => {
+            let [least, most] = [least, most].map(|speed| facts::rate(speed as f64));
+            (Severity::Note, format!("one of its {members} members sends, that of {most} or a spare of {least}"))
+        }
+        (_, None) => (Severity::Warning, format!("only one of its {members} members sends")),
+    };
+    let remedy = match unlike {
+        Some(_) if mode == BondMode::ActiveBackup => {
+            "name the fastest member in bonding/primary; 802.3ad would use only members of one speed"
+        }
+        Some(_) => "give the bond ports of one speed, and with them in one LACP group, mode 802.3ad",
+        None if facts::has_one_speed(snapshot, bond) => {
+            "with both switch ports in one LACP group, mode 802.3ad uses all members"
+        }
+        None => "with both switch ports in one LACP group, mode 802.3ad uses all members of one speed",
+    };
+    let (claim, evidence) =
+        (format!("{name} is {}: {claim}", bond.mode), format!("members: {}", bond.members.join(", ")));
+    finding(AuditCheck::BondSpread, severity, Confidence::Certain, claim, evidence, remedy)
 }
 
 /// What members carry when each flow asks for its equal part of all of them.
@@ -132,5 +153,33 @@ mod tests {
         assert_eq!(finding_of("802.3ad", "layer2", 1).expect("a finding").0, Severity::Note);
         assert_eq!(finding_of("active-backup", "layer2", 1).expect("a finding").0, Severity::Warning);
         assert_eq!(finding_of("802.3ad", "no such policy", 4).expect("a finding").0, Severity::Critical);
+    }
+
+    #[test]
+    fn a_bond_of_one_member_is_told_what_its_mode_does_and_not_to_join_unlike_speeds() {
+        let all_send = "each of its 2 members sends every packet: it carries what one carries";
+        for (mode, other_speed, severity, says, is_lacp_advised) in [
+            ("active-backup", Some(25), Severity::Warning, "only one of its 2 members sends", true),
+            ("active-backup", None, Severity::Warning, "only one of its 2 members sends", true),
+            (
+                "active-backup",
+                Some(1),
+                Severity::Note,
+                "one of its 2 members sends, that of 25 Gb/s or a spare of 1 Gb/s",
+                false,
+            ),
+            ("broadcast", Some(25), Severity::Warning, all_send, true),
+            ("broadcast", Some(1), Severity::Warning, all_send, false),
+        ] {
+            let mut snapshot = machine();
+            set_bond_mode(&mut snapshot, mode);
+            snapshot.machine.nics.iter_mut().find(|nic| nic.name == "ens1f1").unwrap().speed_bits_per_s =
+                other_speed.map(|gbit: u64| gbit * 1_000_000_000);
+            let found = check(&snapshot, &site());
+            let [one] = found.as_slice() else { panic!("{found:?}") };
+            assert_eq!((one.severity, one.claim.as_str()), (severity, format!("bond0 is {mode}: {says}").as_str()));
+            let advice = "802.3ad uses all members";
+            assert_eq!(one.remedy.contains(advice), is_lacp_advised, "{mode} {other_speed:?}: {}", one.remedy);
+        }
     }
 }

@@ -122,16 +122,23 @@ pub(in crate::knobs) const ROWS: &[KnobRow] = &[
 
 fn mode(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bond = facts::bond(snapshot, place)?;
-    let (mode, wanted) = (bond.mode.as_str(), facts::bond_mode(bond));
-    if mode == wanted {
-        return facts::advice(mode, "the present mode: the audit cannot detect whether the switches use LACP");
+    let (mode, wanted) = (bond.mode.as_str(), facts::bond_mode(snapshot, bond));
+    if mode != wanted {
+        let why = match mode {
+            "broadcast" => "sends every packet by each member",
+            _ => "reorders packets or balances one direction only",
+        };
+        return facts::advice(wanted, format!("{mode} {why}"));
     }
-    facts::advice(wanted, format!("{mode} reorders packets or balances one direction only"))
+    if facts::unlike_speeds(snapshot, bond).is_some() {
+        return facts::advice(mode, "the present mode: 802.3ad uses only members of one speed");
+    }
+    facts::advice(mode, "the present mode: the audit cannot detect whether the switches use LACP")
 }
 
 fn xmit_hash_policy(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bond = facts::bond(snapshot, place)?;
-    if !matches!(facts::bond_mode(bond), "802.3ad" | "balance-xor") {
+    if !matches!(facts::bond_mode(snapshot, bond), "802.3ad" | "balance-xor") {
         return None;
     }
     facts::advice("layer3+4", format!("connections are distributed over {} members by their ports", bond.members.len()))
@@ -139,7 +146,11 @@ fn xmit_hash_policy(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Opt
 
 fn lacp_rate(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
     let bond = facts::bond(snapshot, place)?;
-    facts::advice_if(facts::bond_mode(bond) == "802.3ad", "fast", "a dead member is detected after 3 s instead of 90 s")
+    facts::advice_if(
+        facts::bond_mode(snapshot, bond) == "802.3ad",
+        "fast",
+        "a dead member is detected after 3 s instead of 90 s",
+    )
 }
 
 fn miimon(snapshot: &Snapshot, _site: &Site, place: &SettingId) -> Option<Advice> {
@@ -161,6 +172,13 @@ mod tests {
         {
             set_bond_mode(&mut snapshot, mode);
             assert_eq!(advised_for("bond.mode", &snapshot, "bond0").as_deref(), Some(expected), "{mode}");
+        }
+        snapshot.machine.nics.iter_mut().find(|nic| nic.name == "ens1f1").unwrap().speed_bits_per_s =
+            Some(1_000_000_000);
+        for mode in ["broadcast", "balance-rr", "balance-tlb"] {
+            set_bond_mode(&mut snapshot, mode);
+            let advised = advised_for("bond.mode", &snapshot, "bond0");
+            assert_eq!(advised.as_deref(), Some(mode), "LACP does not use members of unlike speeds together");
         }
     }
 

@@ -101,12 +101,34 @@ pub(crate) fn bond<'a>(snapshot: &'a Snapshot, place: &SettingId) -> Option<&'a 
 }
 
 /// The mode that a bond should have. One where a single member carries everything is kept: two switches may not be one
-/// to LACP, which only a person knows.
-pub(crate) fn bond_mode(bond: &MachineBond) -> &str {
+/// to LACP, which only a person knows. Members of unlike speeds, LACP does not use together.
+pub(crate) fn bond_mode<'a>(snapshot: &Snapshot, bond: &'a MachineBond) -> &'a str {
     match bond.mode.as_str() {
         mode @ ("802.3ad" | "balance-xor" | "active-backup") => mode,
+        mode if unlike_speeds(snapshot, bond).is_some() => mode,
         _ => "802.3ad",
     }
+}
+
+/// The least and the largest speed of a bond's members that are up, in bits per second, where these differ.
+pub(crate) fn unlike_speeds(snapshot: &Snapshot, bond: &MachineBond) -> Option<(u64, u64)> {
+    let (speeds, _) = member_speeds(snapshot, bond);
+    let (least, most) = (speeds.iter().min()?, speeds.iter().max()?);
+    (least != most).then_some((*least, *most))
+}
+
+/// Whether all members of a bond are known to have one speed.
+pub(crate) fn has_one_speed(snapshot: &Snapshot, bond: &MachineBond) -> bool {
+    let (speeds, are_all_known) = member_speeds(snapshot, bond);
+    are_all_known && speeds.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// Speeds of a bond's members as far as they are stated, and whether that is of all.
+fn member_speeds(snapshot: &Snapshot, bond: &MachineBond) -> (Vec<u64>, bool) {
+    let speed = |member: &String| snapshot.machine.nics.iter().find(|nic| nic.name == *member)?.speed_bits_per_s;
+    let speeds: Vec<u64> = bond.members.iter().filter_map(speed).collect();
+    let are_all_known = speeds.len() == bond.members.len();
+    (speeds, are_all_known)
 }
 
 /// The disk that a place is of.
