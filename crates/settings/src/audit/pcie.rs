@@ -41,34 +41,42 @@ fn of_card(snapshot: &Snapshot, functions: &[&PcieDevice]) -> Option<AuditFindin
     if !(is_below || is_short && functions.len() > 1) {
         return None;
     }
+    let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+    let link = format!("{lanes} lanes at {speed} GT/s of {most_lanes} at {most_speed}");
+    let rates = format!("{} of {}", facts::rate(now), facts::rate(could));
+    let below = || format!("the PCIe link of {} has {link}: {rates}", names.join(" and "));
+    let (at, carries) = (&device.address, facts::rate(carries));
     let which = if functions.len() > 1 { "ports together have" } else { "port has" };
-    let (severity, matters) = match needs {
+    let (severity, claim, evidence) = match needs {
         Some(needs) if is_short => (
             if is_below { Severity::Critical } else { Severity::Warning },
-            format!("; the {which} {}, which does not fit", facts::rate(needs)),
+            too_little(&snapshot.machine, &names, &carries, &facts::rate(needs)),
+            format!("{at}: the link has {link}, {rates}, of which about {carries} carry data"),
         ),
-        Some(needs) => (Severity::Note, format!("; the {which} {}, which fits", facts::rate(needs))),
-        None => (Severity::Warning, String::new()),
+        Some(needs) => {
+            let fits = format!("the {which} {}, which fits", facts::rate(needs));
+            (Severity::Note, below(), format!("{at}: about {carries} carry data; {fits}"))
+        }
+        None => (Severity::Warning, below(), format!("{at}: about {carries} carry data")),
     };
-    let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
     let remedy = if is_below {
         "check the slot, the riser and the firmware's link settings; reseat the card"
     } else {
         "give each port a card of its own, or take a card with a wider or newer link"
     };
-    Some(finding(
-        AuditCheck::PcieBelowCapability,
-        severity,
-        Confidence::Certain,
-        format!(
-            "the PCIe link of {} has {lanes} lanes at {speed} GT/s of {most_lanes} at {most_speed}: {} of {}",
-            names.join(" and "),
-            facts::rate(now),
-            facts::rate(could)
-        ),
-        format!("{}: about {} carry data{matters}", device.address, facts::rate(carries)),
-        remedy,
-    ))
+    Some(finding(AuditCheck::PcieBelowCapability, severity, Confidence::Certain, claim, evidence, remedy))
+}
+
+/// That ports have a link which carries less than they do.
+fn too_little(machine: &Machine, ports: &[&str], carries: &str, needs: &str) -> String {
+    let bonds = machine.nics.iter().filter_map(|nic| Some((nic.name.as_str(), nic.bond.as_ref()?)));
+    let mut of_all =
+        bonds.filter(|(_, bond)| ports.iter().all(|port| bond.members.iter().any(|member| member == port)));
+    let members = of_all.next().map_or_else(String::new, |(bond, _)| format!(", members of {bond},"));
+    match ports {
+        [port] => format!("the PCIe link of {port} carries about {carries} of its {needs}"),
+        _ => format!("{}{members} share the PCIe link of one card: about {carries} for {needs}", ports.join(" and ")),
+    }
 }
 
 /// What ports of a card may carry at a time, in bits per second; none where no speed is stated. Of a bond that sends by
@@ -137,6 +145,8 @@ mod tests {
             assert_eq!(found.len(), 1, "{name} {speed:?}");
             assert_eq!(found[0].severity, severity, "{}", found[0].evidence);
         }
+        let slow = with((2.5, 16.0), (8, 8), "ens1f0");
+        assert_eq!(slow[0].claim, "the PCIe link of ens1f0 carries about 13.6 Gb/s of its 25 Gb/s");
     }
 
     #[test]
@@ -166,6 +176,9 @@ mod tests {
             let all = found(lanes, mode);
             assert_eq!(all.first().map(|one| one.severity), severity, "{lanes:?} {mode}: {all:?}");
             assert!(all.len() < 2 && all.iter().all(|one| one.claim.contains("ens1f0 and ens1f1")), "{all:?}");
+            let shared = "members of bond0, share the PCIe link of one card: about 26.8 Gb/s for 50 Gb/s";
+            let is_said = |one: &AuditFinding| one.severity == Severity::Note || one.claim.ends_with(shared);
+            assert!(all.iter().all(is_said), "{all:?}");
         }
     }
 
