@@ -24,9 +24,19 @@ const OPTIONS: [(&str, Severity, &str); 9] = [
     ("nobarrier", Severity::Critical, "what was acknowledged may be lost when power fails"),
 ];
 
-/// Options that a component sets which needs them, and below which folders it mounts: DirectPV keeps each volume to its
-/// size by project quotas of XFS.
-const NEEDED: [(&str, &str); 2] = [("prjquota", "/var/lib/directpv/"), ("prjquota", "/var/lib/direct-csi/")];
+/// Options that a component sets which needs them, and where it mounts: below folders that end in a slash, at others
+/// themselves. DirectPV keeps each volume to its size by project quotas of XFS. The kubelet measures pods' ephemeral
+/// storage by them (`LocalStorageCapacityIsolationFSQuotaMonitoring`), and Docker and Podman limit containers with them
+/// (`overlay2.size`, containers-storage.conf(5)): in a folder of their own, not where drives are bound into pods.
+const NEEDED: [(&str, &str); 7] = [
+    ("prjquota", "/var/lib/directpv/"),
+    ("prjquota", "/var/lib/direct-csi/"),
+    ("prjquota", "/var/lib/kubelet"),
+    ("prjquota", "/var/snap/microk8s/common/var/lib/kubelet"),
+    ("prjquota", "/var/lib/docker"),
+    ("prjquota", "/var/lib/containers"),
+    ("prjquota", "/var/lib/containers/storage"),
+];
 
 pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     let data: Vec<&Mount> = snapshot.devices.mounts.iter().filter(|mount| is_of_data(snapshot, mount)).collect();
@@ -63,8 +73,10 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
 /// Whether a mount has an option that nobody needs: what a component mounts is bound into pods with the same.
 fn has(snapshot: &Snapshot, mount: &Mount, option: &str) -> bool {
     let is_needed = |other: &Mount| {
-        let below = |(needed, folder): &(&str, &str)| *needed == option && other.path.starts_with(folder);
-        other.device == mount.device && NEEDED.iter().any(below)
+        let is_at = |folder: &str| {
+            if folder.ends_with('/') { other.path.starts_with(folder) } else { other.path == folder }
+        };
+        other.device == mount.device && NEEDED.iter().any(|(needed, folder)| *needed == option && is_at(folder))
     };
     mount.options.iter().any(|one| one == option) && !snapshot.devices.mounts.iter().any(is_needed)
 }
@@ -109,6 +121,16 @@ mod tests {
         snapshot.devices.mounts.push(volume);
         assert_eq!(reported(&snapshot), [""; 0], "DirectPV needs it, and binds it into pods");
         snapshot.devices.mounts.pop();
+        for (path, is_needed) in [
+            ("/var/lib/kubelet", true),
+            ("/var/lib/docker", true),
+            ("/var/lib/containers/storage", true),
+            ("/var/lib/kubelet/pods/7/volumes/kubernetes.io~local-volume/d0", false),
+        ] {
+            let mut snapshot = snapshot.clone();
+            snapshot.devices.mounts[0].path = path.to_owned();
+            assert_eq!(reported(&snapshot).is_empty(), is_needed, "{path}");
+        }
         snapshot.devices.mounts[0].options.clear();
         snapshot.devices.mounts[0].path = "/".to_owned();
         assert_eq!(reported(&snapshot), [""; 0]);
