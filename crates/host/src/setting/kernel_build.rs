@@ -132,10 +132,13 @@ impl<'r> KernelBuild<'r> {
     }
 }
 
+/// The text of a packed configuration; none where it is no text, or longer than any: half of one would say that its
+/// rest is not set.
 fn unpacked(bytes: &[u8]) -> Option<String> {
     let mut text = String::new();
-    flate2::read::MultiGzDecoder::new(bytes).take(CONFIGURATION_BYTES_MAX).read_to_string(&mut text).ok()?;
-    Some(text)
+    let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(CONFIGURATION_BYTES_MAX + 1);
+    let length = unpacking.read_to_string(&mut text).ok()?;
+    (length as u64 <= CONFIGURATION_BYTES_MAX).then_some(text)
 }
 
 /// Whether a list of modules has one.
@@ -206,6 +209,16 @@ pub(super) mod tests {
         ] {
             assert!(matches!(found, KernelPart::Unknown(_)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_configuration_that_is_too_long_is_not_taken_for_its_beginning() {
+        let long =
+            packed(&("#\n".repeat(usize::try_from(CONFIGURATION_BYTES_MAX).unwrap() / 2) + "CONFIG_NET_SCH_FQ=y\n"));
+        let boot: (&str, &[u8]) = ("boot/config-6.18.0", b"CONFIG_NET_SCH_FQ=y\n");
+        assert_eq!(known(&[("proc/config.gz", &long), boot]), KernelPart::There);
+        let alone = known(&[("proc/config.gz", &long)]);
+        assert!(matches!(alone, KernelPart::Unknown(_)), "{alone:?}");
     }
 
     #[test]
