@@ -28,6 +28,7 @@ pub(crate) fn state(json: &str) -> Result<MachineState, AgentError> {
         ("disks", devices.disks.len(), DEVICES_MAX),
         ("PCIe functions", devices.pcie.len(), DEVICES_MAX),
         ("mounts", devices.mounts.len(), DEVICES_MAX),
+        ("members outside LACP", devices.outside_lacp.len(), DEVICES_MAX),
         ("engines", engines.len(), ENGINES_MAX),
         ("configured settings", configured.len(), CONFIGURED_MAX),
         ("firmware versions", state.firmware.len(), DEVICES_MAX),

@@ -38,15 +38,18 @@ const FILES: [&str; 10] = [
     "sys/devices/system/cpu/smt/active",
 ];
 
-const OF_NICS: [&str; 8] = [
+const OF_NICS: [&str; 11] = [
     "flags",
     "carrier",
+    "operstate",
     "speed",
     "mtu",
     "bonding/mode",
     "bonding/xmit_hash_policy",
     "bonding/slaves",
+    "bonding/ad_aggregator",
     "bonding_slave/mii_status",
+    "bonding_slave/ad_aggregator_id",
 ];
 const OF_DISKS: [&str; 6] = [
     "size",

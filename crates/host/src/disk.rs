@@ -5,6 +5,7 @@
 
 use crate::lines::{LineFault, number, rows};
 use crate::root::Parsed;
+use linerate_record::device_name::is_partition;
 use linerate_record::reading::DiskCounters;
 
 /// The unit of the kernel's sector counters, whatever the sector size of the device is.
@@ -13,7 +14,38 @@ pub(crate) const BYTES_PER_SECTOR: u64 = 512;
 /// Devices that are memory or a file of another device.
 const NOT_DRIVES: [&str; 3] = ["loop", "ram", "zram"];
 
+/// What is made of other drives, or is of the network.
+const LAYERS: [&str; 6] = ["dm-", "md", "bcache", "nbd", "drbd", "zd"];
+
+/// Optical and floppy drives.
+const REMOVABLE: [&str; 2] = ["sr", "fd"];
+
+/// Whether a block device is a disk. What has a `device` in sysfs is hardware, or the virtual hardware of a guest,
+/// however it is called. Of a recorded machine that folder may be missing, and of some devices of the network it always
+/// is: of these, whatever stands on other devices is none, and names decide the rest.
+pub(crate) fn is_disk(name: &str, has_device: bool, is_over_others: bool) -> bool {
+    if has_device {
+        return !is_numbered(name, &REMOVABLE);
+    }
+    !is_over_others && is_drive(name) && !is_layer(name)
+}
+
+/// Whether a block device is made of others, is of the network, or has a medium that is taken out, by its name.
+pub(crate) fn is_layer(name: &str) -> bool {
+    is_numbered(name, &LAYERS) || is_numbered(name, &REMOVABLE) || name.starts_with("md_")
+}
+
+/// Whether a name is one of these and a number.
+fn is_numbered(name: &str, kinds: &[&str]) -> bool {
+    let begins =
+        |kind: &&str| name.strip_prefix(*kind).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    kinds.iter().any(begins)
+}
+
 /// One row per whole block device, in the kernel's order. A machine without any has none.
+///
+/// Partitions are told from the names alone, because a look into sysfs would cost a call per device and reading; a
+/// virtual machine's lone `xvda1` without an `xvda` is a whole device.
 pub(crate) fn parse_diskstats(text: &str) -> Parsed<Vec<DiskCounters>> {
     let (devices, fault) = rows(text, disk_line);
     let whole = |device: &DiskCounters| !devices.iter().any(|parent| is_partition(&device.name, &parent.name));
@@ -47,15 +79,6 @@ pub(crate) fn is_drive(name: &str) -> bool {
     !NOT_DRIVES.iter().any(|kind| name.strip_prefix(kind).is_some_and(is_number))
 }
 
-/// Partitions are named after their device: `sda1`, and `nvme0n1p1` where the device's name ends in a digit. Told from
-/// the names alone, because asking sysfs would cost a call per device and reading; a virtual machine's lone `xvda1`
-/// without an `xvda` is a whole device.
-pub(crate) fn is_partition(name: &str, parent: &str) -> bool {
-    let Some(rest) = name.strip_prefix(parent) else { return false };
-    let number = if parent.ends_with(|last: char| last.is_ascii_digit()) { rest.strip_prefix('p') } else { Some(rest) };
-    number.is_some_and(is_number)
-}
-
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -79,6 +102,25 @@ mod tests {
         let lone = "202 1 xvda1 1 0 1 0 1 0 1 0 0 1 1\n202 16 xvdb 1 0 1 0 1 0 1 0 0 1 1\n";
         assert_eq!(names(lone), ["xvda1", "xvdb"]);
         assert_eq!(parse_diskstats(""), (vec![], None));
+    }
+
+    #[test]
+    fn a_disk_is_told_by_its_device_before_its_name() {
+        for (name, has_device, is_over_others, expected) in [
+            ("sda", true, false, true),
+            ("mdisk0", true, false, true),
+            ("md0", true, false, true),
+            ("sr0", true, false, false),
+            ("sda", false, false, true),
+            ("md127", false, true, false),
+            ("md_data", false, false, false),
+            ("drbd0", false, false, false),
+            ("zd16", false, false, false),
+            ("bcache0", false, false, false),
+            ("cache0", false, true, false),
+        ] {
+            assert_eq!(is_disk(name, has_device, is_over_others), expected, "{name} {has_device} {is_over_others}");
+        }
     }
 
     #[test]

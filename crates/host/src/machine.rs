@@ -112,16 +112,18 @@ fn nic(root: &Root, name: String, pass: &mut ReadPass) -> Option<MachineNic> {
     })
 }
 
-/// Whether an interface says that nothing is at its other end: it has no carrier, or the bond that it is of found it
-/// down. Drivers that state neither are believed.
+/// Whether an interface says that nothing is at its other end: it has no carrier, its state is that of one without
+/// (`Documentation/networking/operstates.rst`; `unknown` is what many drivers say of a good link), or the bond that it
+/// is of found it down. Drivers that state none of these are believed.
 fn is_link_lost(root: &Root, folder: &str, pass: &mut ReadPass) -> bool {
     let mut word = |file: &str| optional(root, &format!("{folder}/{file}"), pass, |text| Some(text.trim().to_owned()));
     word("carrier").is_some_and(|carrier| carrier == "0")
+        || word("operstate").is_some_and(|state| ["down", "lowerlayerdown", "notpresent"].contains(&state.as_str()))
         || word("bonding_slave/mii_status").is_some_and(|status| status == "down")
 }
 
 /// The interfaces that an interface is made of, as those of a bond, a VLAN or a bridge.
-fn lowers(root: &Root, name: &str) -> Vec<String> {
+pub(crate) fn lowers(root: &Root, name: &str) -> Vec<String> {
     let entries = names(root, &format!("sys/class/net/{name}"));
     entries.into_iter().filter_map(|entry| Some(entry.strip_prefix("lower_")?.to_owned())).collect()
 }

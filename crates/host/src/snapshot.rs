@@ -49,8 +49,8 @@ pub fn snapshot(root: &Root, requested: &SnapshotRequest<'_>) -> Snapshot {
     all.sort_unstable();
     all.dedup();
     Snapshot {
+        devices: devices::devices(root, &machine),
         machine,
-        devices: devices::devices(root),
         engines,
         settings: sorted(settings, &here),
         is_initial_netns: is_initial_netns(root),

@@ -102,6 +102,8 @@ fn an_interface_without_a_carrier_is_not_up_whatever_its_administrator_set() {
     for (file, text, is_up) in [
         ("carrier", "1\n", true),
         ("carrier", "0\n", false),
+        ("operstate", "unknown\n", true),
+        ("operstate", "lowerlayerdown\n", false),
         ("bonding_slave/mii_status", "up\n", true),
         ("bonding_slave/mii_status", "going back\n", true),
         ("bonding_slave/mii_status", "down\n", false),

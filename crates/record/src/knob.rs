@@ -284,6 +284,20 @@ pub struct Devices {
     pub pcie: Vec<PcieDevice>,
     /// Mounted file systems on disks.
     pub mounts: Vec<Mount>,
+    /// Members of bonds that carry nothing, although they are up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside_lacp: Vec<OutsideLacp>,
+}
+
+/// A member of a bond of mode 802.3ad that is up, and in another LACP aggregator than the one that the bond uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideLacp {
+    pub bond: String,
+    pub member: String,
+    /// The member's aggregator, by the driver's number.
+    pub aggregator: u64,
+    /// The aggregator that the bond uses.
+    pub used: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

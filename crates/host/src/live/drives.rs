@@ -17,21 +17,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::device_name::nvme_head_of_path;
+use linerate_record::device_name::{is_partition, nvme_head_of_path};
 use linerate_record::readings::ReadMeasure;
 
 use super::Reader;
 use super::counter_delta::{each_s, grown, over_s, share_of_ms};
 use super::engine_devices::DeviceNumber;
-use crate::disk::{BYTES_PER_SECTOR, is_drive, is_partition};
+use crate::disk::{BYTES_PER_SECTOR, is_drive, is_layer};
 use crate::lines::{LineFault, number, number_if_any, rows};
 use crate::root::{Parsed, Root, names};
 
 /// A storage node has at most some dozens; the rest of an array that shows each path as a device is left out.
 const MOST_DRIVES: usize = 128;
-
-/// What is made of other drives, or is none.
-const LAYERS: [&str; 8] = ["dm-", "md", "bcache", "nbd", "drbd", "zd", "sr", "fd"];
 
 /// How often it is looked anew what the engine's devices are made of, in milliseconds: nobody builds volumes each
 /// minute.
@@ -194,12 +191,6 @@ fn is_whole(name: &str, devices: &[DriveCounters]) -> bool {
     let is_part = devices.iter().any(|parent| is_partition(name, &parent.name));
     let counts = |head: &str| devices.iter().any(|device| device.name == head && device.reads + device.writes > 0);
     !is_layer(name) && !is_part && !nvme_head_of_path(name).is_some_and(|head| counts(&head))
-}
-
-fn is_layer(name: &str) -> bool {
-    let begins =
-        |kind: &str| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    LAYERS.iter().any(|kind| begins(kind)) || name.starts_with("md_")
 }
 
 /// `Documentation/admin-guide/iostats.rst`.

@@ -9,9 +9,7 @@ use super::file::{self, Links, names};
 use super::namespace::InNamespace;
 use super::read_only;
 use super::value_text::{SettingReading, invalid};
-
-/// Disks that are none: loops, memory, device mappings, RAID, network block devices, optical drives.
-const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "md", "nbd", "sr", "fd"];
+use crate::disk;
 
 /// How the interfaces of container networks are called: Cilium, Calico, Flannel, bridges of CNI plugins and runtimes,
 /// Weave, Antrea, OVN-Kubernetes, kube-proxy's, MetalLB's and Kube-OVN's.
@@ -138,7 +136,10 @@ pub(super) fn devices(in_namespace: &InNamespace<'_>, class: DeviceClass) -> Vec
     };
     match class {
         DeviceClass::Disk => {
-            let is_disk = |name: &String| !NO_DISKS.iter().any(|no| name.starts_with(no));
+            let is_disk = |name: &String| {
+                let has_device = has(format!("block/{name}/device"));
+                disk::is_disk(name, has_device, !has_device && !in_folder(&format!("block/{name}/slaves")).is_empty())
+            };
             in_folder("block").into_iter().filter(is_disk).collect()
         }
         DeviceClass::Nic => of_interfaces(&|name| has(format!("class/net/{name}/device"))),

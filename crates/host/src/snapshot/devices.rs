@@ -1,11 +1,10 @@
 //! Devices that settings and topology are about: disks, PCIe functions, mounts.
 
-use linerate_record::knob::{Devices, Disk, Mount, PcieDevice};
+use linerate_record::device_name::nvme_head_of_path;
+use linerate_record::knob::{Devices, Disk, Mount, OutsideLacp, PcieDevice};
+use linerate_record::machine::Machine;
 
 use crate::root::{Root, names, text};
-
-/// Block devices that are no disks of their own.
-const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "md", "nbd", "sr", "fd"];
 
 /// The kernel counts sectors of 512 bytes, whatever the device's are.
 const BYTES_PER_SECTOR: u64 = 512;
@@ -13,9 +12,31 @@ const BYTES_PER_SECTOR: u64 = 512;
 /// File systems on disks that data is kept on.
 const ON_DISKS: [&str; 6] = ["xfs", "ext4", "ext3", "btrfs", "f2fs", "zfs"];
 
-pub(super) fn devices(root: &Root) -> Devices {
+pub(super) fn devices(root: &Root, machine: &Machine) -> Devices {
     let pcie = pcie(root);
-    Devices { disks: disks(root, &pcie), mounts: mounts(root), pcie }
+    Devices { disks: disks(root, &pcie), mounts: mounts(root), pcie, outside_lacp: outside_lacp(root, machine) }
+}
+
+/// Members of bonds that are up and in another aggregator than the active one: after a mistake at the switch, or of
+/// another speed. A number that is no number, or 0, says that there is none (`drivers/net/bonding/bond_sysfs.c`,
+/// `bonding_show_ad_aggregator`, and `bond_sysfs_slave.c`, `ad_aggregator_id_show`).
+fn outside_lacp(root: &Root, machine: &Machine) -> Vec<OutsideLacp> {
+    let mut found = Vec::new();
+    let aggregator = |path: String| number(root, &path).filter(|id| *id > 0);
+    for (nic, bond) in machine.nics.iter().filter_map(|nic| Some((nic, nic.bond.as_ref()?))) {
+        let of_bond = || aggregator(format!("sys/class/net/{}/bonding/ad_aggregator", nic.name));
+        let Some(used) = (bond.mode == "802.3ad").then(of_bond).flatten() else { continue };
+        for member in bond.members.iter().filter(|member| machine.nics.iter().any(|nic| nic.name == **member)) {
+            let own = aggregator(format!("sys/class/net/{member}/bonding_slave/ad_aggregator_id"));
+            found.extend(own.filter(|own| *own != used).map(|aggregator| OutsideLacp {
+                bond: nic.name.clone(),
+                member: member.clone(),
+                aggregator,
+                used,
+            }));
+        }
+    }
+    found
 }
 
 fn word(root: &Root, path: &str) -> Option<String> {
@@ -34,15 +55,16 @@ fn numa_node(root: &Root, path: &str) -> Option<u32> {
 
 fn disks(root: &Root, pcie: &[PcieDevice]) -> Vec<Disk> {
     let all = names(root, "sys/block").into_iter();
-    let mut disks: Vec<Disk> = all.filter(|name| is_disk(name)).filter_map(|name| disk(root, name, pcie)).collect();
+    let mut disks: Vec<Disk> =
+        all.filter(|name| is_disk(root, name)).filter_map(|name| disk(root, name, pcie)).collect();
     disks.sort_by(|a, b| (a.name.len(), &a.name).cmp(&(b.name.len(), &b.name)));
     disks
 }
 
 /// Paths of a multipath NVMe device (`nvme0c1n1`) stand beside it and are no disks.
-fn is_disk(name: &str) -> bool {
-    let is_path = name.strip_prefix("nvme").is_some_and(|rest| rest.contains('c'));
-    !is_path && !NO_DISKS.iter().any(|no| name.starts_with(no))
+fn is_disk(root: &Root, name: &str) -> bool {
+    let has = |folder: &str| !names(root, &format!("sys/block/{name}/{folder}")).is_empty();
+    nvme_head_of_path(name).is_none() && crate::disk::is_disk(name, has("device"), has("slaves"))
 }
 
 fn disk(root: &Root, name: String, pcie: &[PcieDevice]) -> Option<Disk> {
@@ -66,11 +88,13 @@ fn disk(root: &Root, name: String, pcie: &[PcieDevice]) -> Option<Disk> {
     })
 }
 
-/// NICs and NVMe controllers, by the classes of the PCI code and ID assignment specification.
+/// NICs and NVMe controllers, by the classes of the PCI code and ID assignment specification. Virtual functions are
+/// none: what they carry, the port of their physical function carries.
 fn pcie(root: &Root) -> Vec<PcieDevice> {
     let is_one = |address: &String| {
         let class = word(root, &format!("sys/bus/pci/devices/{address}/class")).unwrap_or_default();
-        class.starts_with("0x02") || class.starts_with("0x0108")
+        let is_virtual = || root.0.join(format!("sys/bus/pci/devices/{address}/physfn")).exists();
+        (class.starts_with("0x02") || class.starts_with("0x0108")) && !is_virtual()
     };
     names(root, "sys/bus/pci/devices").into_iter().filter(is_one).map(|address| function(root, address)).collect()
 }
@@ -104,7 +128,11 @@ fn behind(root: &Root, folder: &str) -> Option<String> {
         let controller = first(format!("{folder}/nvme"))?;
         let all = names(root, &format!("{folder}/nvme/{controller}"));
         let of_controller = |name: &String| name.starts_with(&format!("{controller}n"));
-        let path = || all.iter().find(|name| name.starts_with("nvme") && name.contains('n') && is_disk(name)).cloned();
+        let path = || {
+            all.iter()
+                .find(|name| name.starts_with("nvme") && name.contains('n') && nvme_head_of_path(name).is_none())
+                .cloned()
+        };
         all.iter().find(|name| of_controller(name)).cloned().or_else(path).or(Some(controller))
     };
     first(format!("{folder}/net")).or_else(|| first(format!("{folder}/{}/net", virtio()?))).or_else(namespace)
@@ -145,6 +173,7 @@ pub(crate) fn unescaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_record::machine::{MachineBond, MachineNic};
     use std::fs;
 
     fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
@@ -180,7 +209,14 @@ mod tests {
             ("sys/block/nvme0n1/queue/rotational".to_owned(), "0\n"),
             ("sys/block/nvme0n1/queue/discard_max_bytes".to_owned(), "2199023255040\n"),
             ("sys/block/nvme0n1/device/numa_node".to_owned(), "0\n"),
+            ("sys/bus/pci/devices/0000:3b:00.2/class".to_owned(), "0x020000\n"),
+            ("sys/bus/pci/devices/0000:3b:00.2/physfn/class".to_owned(), "0x020000\n"),
+            ("sys/bus/pci/devices/0000:3b:00.2/net/ens1f0v0/mtu".to_owned(), "1500\n"),
             ("sys/block/loop0/size".to_owned(), "8\n"),
+            ("sys/block/drbd0/size".to_owned(), "8\n"),
+            ("sys/block/zd0/size".to_owned(), "8\n"),
+            ("sys/block/cache0/size".to_owned(), "8\n"),
+            ("sys/block/cache0/slaves/sda/size".to_owned(), "8\n"),
             ("sys/block/nvme0c0n1/size".to_owned(), "8\n"),
             (
                 "proc/self/mounts".to_owned(),
@@ -190,7 +226,7 @@ mod tests {
         ];
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
         let (_folder, root) = machine(&files);
-        let devices = devices(&root);
+        let devices = devices(&root, &Machine::default());
         assert_eq!(devices.pcie.len(), 2, "{:?}", devices.pcie);
         let card = &devices.pcie[0];
         assert_eq!((card.name.as_str(), card.lanes, card.numa_node), ("ens1f0", (8, 16), Some(1)));
@@ -203,5 +239,30 @@ mod tests {
         assert_eq!(devices.mounts.len(), 2);
         assert_eq!(devices.mounts[1].path, "/pod x");
         assert_eq!((devices.mounts[0].path.as_str(), devices.mounts[0].options.len()), ("/data0", 2));
+    }
+
+    #[test]
+    fn a_member_that_is_up_in_another_aggregator_is_outside() {
+        let member =
+            |name: &str, id: &str| (format!("sys/class/net/{name}/bonding_slave/ad_aggregator_id"), id.to_owned());
+        let files = [
+            ("sys/class/net/bond0/bonding/ad_aggregator".to_owned(), "2\n".to_owned()),
+            member("p0", "2\n"),
+            member("p1", "1\n"),
+            member("p2", "N/A\n"),
+            member("down", "3\n"),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let (_folder, root) = machine(&files);
+        let nic = |name: &str| MachineNic { name: name.to_owned(), ..MachineNic::default() };
+        let members = ["p0", "p1", "p2", "down"].map(str::to_owned).to_vec();
+        let found = |mode: &str| {
+            let bond = MachineBond { mode: mode.to_owned(), members: members.clone(), ..MachineBond::default() };
+            let bond = MachineNic { bond: Some(bond), ..nic("bond0") };
+            let of = Machine { nics: vec![nic("p0"), nic("p1"), nic("p2"), bond], ..Machine::default() };
+            outside_lacp(&root, &of).into_iter().map(|one| (one.member, one.aggregator, one.used)).collect::<Vec<_>>()
+        };
+        assert_eq!(found("802.3ad"), [("p1".to_owned(), 1, 2)]);
+        assert_eq!(found("balance-xor"), []);
     }
 }

@@ -1,11 +1,13 @@
-//! Bonds with fewer members than a bond is for, or with members of different speeds.
+//! Bonds with fewer members than a bond is for, with members that are down or outside LACP's group, or of different
+//! speeds.
 
 use linerate_record::audit::{AuditCheck, AuditFinding};
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::knob::Snapshot;
+use linerate_record::machine::MachineBond;
 use linerate_record::site::Site;
 
-use super::finding;
+use super::{finding, listed};
 use crate::knobs::facts;
 
 pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
@@ -31,16 +33,14 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
                 AuditCheck::BondMembers,
                 Severity::Critical,
                 Confidence::Certain,
-                format!("{} of {} members of {name} are down", down.len(), bond.members.len()),
-                format!("down: {}", down.join(", ")),
+                format!("{} of {} members of {name} are down: {}", down.len(), bond.members.len(), listed(down)),
+                format!("members: {}", bond.members.join(", ")),
                 "check the cable, the transceiver and the switch port",
             ));
         }
-        let speed = |member: &String| nics.iter().find(|nic| nic.name == *member)?.speed_bits_per_s;
-        let mut speeds: Vec<u64> = bond.members.iter().filter_map(speed).collect();
-        speeds.sort_unstable();
-        let ends = speeds.first().zip(speeds.last()).filter(|(least, most)| least != most);
-        if let Some(((&least, &most), consequence)) = ends.zip(of_unlike_speeds(&bond.mode)) {
+        found.extend(outside_lacp(snapshot, name, bond));
+        let ends = facts::unlike_speeds(snapshot, bond);
+        if let Some(((least, most), consequence)) = ends.zip(of_unlike_speeds(&bond.mode)) {
             let (least, most) = (facts::rate(least as f64), facts::rate(most as f64));
             found.push(finding(
                 AuditCheck::BondMembers,
@@ -55,6 +55,26 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     found
 }
 
+/// Members that are up and carry nothing, because they are in another aggregator than the bond's.
+fn outside_lacp(snapshot: &Snapshot, name: &str, bond: &MachineBond) -> Option<AuditFinding> {
+    let outside: Vec<_> = snapshot.devices.outside_lacp.iter().filter(|one| one.bond == name).collect();
+    let used = outside.first()?.used;
+    let members = listed(outside.iter().map(|one| one.member.as_str()));
+    let of_each: Vec<String> = outside.iter().map(|one| format!("{} in {}", one.member, one.aggregator)).collect();
+    Some(finding(
+        AuditCheck::BondMembers,
+        Severity::Critical,
+        Confidence::Certain,
+        format!(
+            "{} of {} members of {name} are up and outside its LACP group: {members}",
+            outside.len(),
+            bond.members.len()
+        ),
+        format!("{name} uses aggregator {used}; {}", of_each.join(", ")),
+        "put their switch ports into the LACP group of the others, at the same speed and duplex",
+    ))
+}
+
 /// What a bond of a mode does with members of unlike speeds; none where that is a usual use, as of a slow spare
 /// (`Documentation/networking/bonding.rst`).
 fn of_unlike_speeds(mode: &str) -> Option<&'static str> {
@@ -67,6 +87,8 @@ fn of_unlike_speeds(mode: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::knob::OutsideLacp;
+
     use super::*;
     use crate::knobs::fixtures::{machine, site};
 
@@ -89,10 +111,25 @@ mod tests {
             assert!(claims.len() == reported_of_mode && !claims.concat().contains("LACP"), "{mode}: {claims:?}");
         }
         snapshot.machine.nics.retain(|nic| nic.name != "ens1f1");
-        assert_eq!(reported(&snapshot), ["1 of 2 members of bond0 are down"]);
+        assert_eq!(reported(&snapshot), ["1 of 2 members of bond0 are down: ens1f1"]);
         for bond in snapshot.machine.nics.iter_mut().filter_map(|nic| nic.bond.as_mut()) {
             bond.members.truncate(1);
         }
         assert_eq!(reported(&snapshot), ["bond0 has 1 of the two members or more that make a bond"]);
+    }
+
+    #[test]
+    fn a_member_in_another_aggregator_is_told() {
+        let mut snapshot = machine();
+        snapshot.devices.outside_lacp.push(OutsideLacp {
+            bond: "bond0".to_owned(),
+            member: "ens1f1".to_owned(),
+            aggregator: 2,
+            used: 1,
+        });
+        let found = check(&snapshot, &site());
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(one.claim, "1 of 2 members of bond0 are up and outside its LACP group: ens1f1");
+        assert_eq!((one.severity, one.evidence.as_str()), (Severity::Critical, "bond0 uses aggregator 1; ens1f1 in 2"));
     }
 }

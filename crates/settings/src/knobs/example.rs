@@ -52,7 +52,11 @@ pub(crate) fn machine() -> Snapshot {
             nics,
             ..Machine::default()
         },
-        devices: Devices { disks: (0..4).map(disk).collect(), pcie: Vec::new(), mounts: (0..4).map(mount).collect() },
+        devices: Devices {
+            disks: (0..4).map(disk).collect(),
+            mounts: (0..4).map(mount).collect(),
+            ..Devices::default()
+        },
         is_initial_netns: true,
         ..Snapshot::default()
     }
