@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use linerate_record::device_name::nvme_head_of_path;
+use linerate_record::device_name::{is_partition, nvme_head_of_path};
 use linerate_record::readings::{
     AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, VALUES_MAX,
     is_reading,
@@ -107,7 +107,7 @@ pub fn gather(
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
     let mut gathered = Gathered { instants, over_ms, remarks, ..Gathered::default() };
     ask_rows(server, names, product, &mut gathered, &mut tell)?;
-    gathered.leave_out_paths();
+    gathered.leave_out_parts_of_drives();
     let answered = gathered.answered;
     let mut warnings = relabelled(server, window, names, &gathered.unlabelled)?;
     if gathered.found.is_empty() {
@@ -431,17 +431,24 @@ impl Gathered {
         Ok(())
     }
 
-    /// Leaves out the paths of NVMe drives that count themselves, as they do since Linux 6.2: both show the same bytes.
-    fn leave_out_paths(&mut self) {
-        use ReadMeasure::{DriveBusy, DriveRead, DriveWritten};
+    /// Leaves out partitions of drives, and the paths of NVMe drives, where the drives count themselves, as those of
+    /// NVMe do since Linux 6.2: both show the same bytes.
+    fn leave_out_parts_of_drives(&mut self) {
+        use ReadMeasure::{DriveBusy, DriveDiscarded, DriveLatency, DriveQueue, DriveRead, DriveWritten};
         let counts = |(of, _, _): &SeriesKey, values: &[Option<f64>]| {
             matches!(of, DriveRead | DriveWritten | DriveBusy) && values.iter().flatten().any(|value| *value > 0.0)
         };
         let counting = self.found.iter().filter(|(key, values)| counts(key, values));
-        let heads: BTreeSet<(String, String)> =
-            counting.map(|((_, machine, part), _)| (machine.clone(), part.clone())).collect();
-        self.found.retain(|(_, machine, part), _| {
-            !nvme_head_of_path(part).is_some_and(|head| heads.contains(&(machine.clone(), head)))
+        let mut wholes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for ((_, machine, part), _) in counting {
+            wholes.entry(machine.clone()).or_default().insert(part.clone());
+        }
+        self.found.retain(|(of, machine, part), _| {
+            let is_of_drive =
+                matches!(of, DriveRead | DriveWritten | DriveBusy | DriveDiscarded | DriveLatency | DriveQueue);
+            let Some(wholes) = wholes.get(machine).filter(|_| is_of_drive) else { return true };
+            let is_path = nvme_head_of_path(part).is_some_and(|head| wholes.contains(&head));
+            !is_path && !wholes.iter().any(|whole| is_partition(part, whole))
         });
     }
 

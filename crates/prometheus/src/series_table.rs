@@ -127,7 +127,10 @@ const fn of_device(of: ReadMeasure, metric: &'static str, expression: &'static s
     SourceRow { of, exporter, metric, expression, machine: INSTANCE, part: DEVICE, server: &[], need, page: None }
 }
 
-/// Interfaces that carry nothing of their own: loopback, and a container's ends of what a link carries already.
+/// Interfaces that carry nothing of their own: loopback, and a container's ends of what a link carries already. Their
+/// names alone say so: node_exporter exports of no interface whether hardware is behind it, as `--live` reads in sysfs.
+/// What is built on a port and called otherwise (a VPN, a bridge of containers) is read, and carries no more than the
+/// port.
 macro_rules! links {
     ($before:literal, $metric:literal, $after:literal) => {
         concat!(
@@ -147,7 +150,8 @@ macro_rules! link_rate {
     };
 }
 
-/// Drives that are devices of their own; which paths of NVMe are not, `gather` finds out.
+/// Drives that are devices of their own, by their names, which are all that node_exporter exports of them; which paths
+/// of NVMe and which partitions are not, `gather` finds out.
 macro_rules! drive_rate {
     ($metric:literal) => {
         concat!(

@@ -476,23 +476,25 @@ fn a_server_counts_once_however_many_scrapes_have_it_and_servers_of_a_machine_ad
 }
 
 #[test]
-fn a_path_of_nvme_counts_where_its_drive_does_not() {
+fn a_path_or_partition_counts_where_its_drive_does_not() {
     let labels_of = |device: &str| format!("\"instance\":\"n1:9100\",\"device\":\"{device}\"");
     let found = |drive: u32| -> Vec<String> {
-        let both = [
+        let all = [
             series(&labels_of("nvme0n1"), drive),
             series(&labels_of("nvme0c3n1"), 9),
             series(&labels_of("nvme1c3n1"), 5),
+            series(&labels_of("nvme0n1p1"), drive),
+            series(&labels_of("xvda1"), 3),
         ];
-        let readings = readings_of("node_disk_read_bytes_total", &both);
+        let readings = readings_of("node_disk_read_bytes_total", &all);
         last_values(&readings, ReadMeasure::DriveRead)
             .iter()
             .map(|(_, part, value)| format!("{part} {value}"))
             .collect()
     };
-    assert_eq!(found(9), ["nvme0n1 9", "nvme1c3n1 5"]);
+    assert_eq!(found(9), ["nvme0n1 9", "nvme1c3n1 5", "xvda1 3"]);
     // Before Linux 6.2.
-    assert_eq!(found(0), ["nvme0c3n1 9", "nvme0n1 0", "nvme1c3n1 5"]);
+    assert_eq!(found(0), ["nvme0c3n1 9", "nvme0n1 0", "nvme0n1p1 0", "nvme1c3n1 5", "xvda1 3"]);
 }
 
 /// As one whose gateways share an `instance_id`: what joins them is refused.
