@@ -12,9 +12,11 @@
 //! - `/proc/net/dev` each second; `/sys` each 10 s and when the list of interfaces changes, beside the looks: `speed`
 //!   takes the lock of all interfaces, and some drivers ask their firmware.
 //!
-//! What carries no traffic of its own (loopback, pods' ends of links, tunnels, bridges of containers) is left out, as
-//! in the expressions for Prometheus, unless nothing else has carried anything: then the machine is a namespace whose
-//! link is named so.
+//! What carries no traffic of its own (loopback, pods' ends of links, tunnels, bridges of containers) is left out,
+//! unless nothing else has carried anything: then the machine is a namespace whose link is such a one. `/sys` says what
+//! is a port, a tunnel or a bridge without a port, however it is called. Of a pod's end of a link it says no more than
+//! of other interfaces without hardware: these go by their names, as all do in the expressions for Prometheus and until
+//! `/sys` was read.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ use linerate_record::readings::ReadMeasure;
 use super::Reader;
 use super::background::BackgroundRead;
 use super::counter_delta::{each_s, over_s};
-use crate::machine::has_hardware;
+use crate::machine::{has_hardware, lowers};
 use crate::nic::{parse_net_dev, valid_name};
 use crate::root::{Root, Unreadable, names, text};
 use crate::setting::{interface_kinds, interface_mbits_per_s};
@@ -35,7 +37,7 @@ pub(super) const MOST_LINKS: usize = 256;
 /// Interfaces of which `/sys` is asked what they are.
 const MOST_REQUESTED: usize = 1024;
 
-/// Beginnings of names, as in the expressions for Prometheus (`linerate-prometheus`, `table.rs`).
+/// Beginnings of names, as in the expressions for Prometheus (`linerate-prometheus`, `series_table.rs`).
 const CARRY_NOTHING: [&str; 18] = [
     "veth",
     "cali",
@@ -57,6 +59,17 @@ const CARRY_NOTHING: [&str; 18] = [
     "kube-ipvs0",
 ];
 
+/// Kinds of tunnels, by the `DEVTYPE` of their drivers, which is the kind that netlink has too.
+const TUNNEL_KINDS: [&str; 3] = ["vxlan", "geneve", "wireguard"];
+
+/// Kinds by netlink of further interfaces without traffic of their own, which have no `DEVTYPE`.
+const INNER_KINDS: [&str; 11] =
+    ["tun", "ipip", "sit", "gre", "gretap", "ip6tnl", "ip6gre", "ip6gretap", "erspan", "dummy", "ifb"];
+
+/// Hardware types of tunnels of packets without Ethernet (`include/uapi/linux/if_arp.h`): `TUNNEL`, `TUNNEL6`, `SIT`,
+/// `IPGRE`, `IP6GRE`, and `NONE`, which WireGuard and tun have.
+const TUNNEL_TYPES: [u32; 6] = [768, 769, 776, 778, 823, 65534];
+
 /// What an interface is, in the order in which they are kept where there are too many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkKind {
@@ -67,6 +80,8 @@ pub(super) enum LinkKind {
     /// Anything else, or not known.
     #[default]
     Other,
+    /// A tunnel, or a bridge without a port: other interfaces carry the same, or nothing leaves the machine.
+    Inner,
 }
 
 /// What `/sys` says of one.
@@ -109,8 +124,8 @@ pub(super) fn look(state: &mut LinksRead, at: &mut Reader<'_>) {
         return;
     };
     let all_names: Vec<String> = all.iter().map(|link| link.name.clone()).collect();
-    let own = own(all, at);
-    ask(state, &own, all_names, at);
+    ask(state, all_names, at);
+    let own = own(all, &state.known.of, at);
     // Also of those that have carried nothing yet: what they carry from now on counts.
     let now = own.iter().map(|link| (link.name.clone(), link.clone())).collect();
     let kept = keep(own, &state.known.of, at);
@@ -129,12 +144,14 @@ pub(super) fn look(state: &mut LinksRead, at: &mut Reader<'_>) {
 }
 
 /// Asks what interfaces are, beside the looks.
-fn ask(state: &mut LinksRead, own: &[NicCounters], all: Vec<String>, at: &mut Reader<'_>) {
-    let names: Vec<String> = own.iter().take(MOST_REQUESTED).map(|link| link.name.clone()).collect();
-    if names != state.requested {
+fn ask(state: &mut LinksRead, all: Vec<String>, at: &mut Reader<'_>) {
+    let (own, named_so): (Vec<String>, Vec<String>) = all.iter().cloned().partition(|name| !is_named_inner(name));
+    // Pods come and go all the time.
+    if own != state.requested {
         state.aside.hasten(at.now_ms);
-        state.requested.clone_from(&names);
+        state.requested.clone_from(&own);
     }
+    let names: Vec<String> = own.into_iter().chain(named_so).take(MOST_REQUESTED).collect();
     let known = state.aside.turn(at.root, at.now_ms, SYS_LEAST_MS, move |root| known(root, &names, all));
     if let Some(mut known) = known {
         at.pass.unreadable.extend(known.unreadable.take());
@@ -157,10 +174,11 @@ fn known(root: &Root, requested: &[String], all: Vec<String>) -> LinksKnown {
             "" => LinkKind::Port,
             "bond" => LinkKind::Bond,
             "vlan" => LinkKind::Vlan,
+            kind if TUNNEL_KINDS.contains(&kind) || INNER_KINDS.contains(&kind) => LinkKind::Inner,
             _ => LinkKind::Other,
         };
         // What is made up by software has a kind of its own, and a speed that is a constant of its driver.
-        let speed = interface_mbits_per_s(name).ok().flatten().filter(|_| kind != LinkKind::Other);
+        let speed = interface_mbits_per_s(name).ok().flatten().filter(|_| kind < LinkKind::Other);
         let speed = speed.and_then(|speed| in_bytes(i64::from(speed)));
         Some(LinkFacts { kind, speed_bytes_per_s: speed, mtu_bytes: Some(*mtu) })
     };
@@ -190,8 +208,8 @@ pub(super) fn hardware(root: &Root) -> Vec<String> {
 fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
     let folder = format!("sys/class/net/{}", valid_name(name).ok()?);
     let mut bytes = Vec::new();
-    let speed = text(root, &format!("{folder}/speed"), &mut bytes).ok().and_then(|text| parse_speed(&text));
-    let speed = speed.filter(|_| has_hardware(root, name));
+    let mut speed = || text(root, &format!("{folder}/speed"), &mut bytes).ok().and_then(|text| parse_speed(&text));
+    let speed_bytes_per_s = if has_hardware(root, name) { speed() } else { None };
     let mtu_bytes = text(root, &format!("{folder}/mtu"), &mut bytes).ok().and_then(|text| text.trim().parse().ok());
     let uevent = text(root, &format!("{folder}/uevent"), &mut bytes).unwrap_or_default();
     let kind = match uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE=")) {
@@ -199,9 +217,18 @@ fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
         Some("bond") => LinkKind::Bond,
         _ if root.0.join(format!("{folder}/bonding")).exists() => LinkKind::Bond,
         _ if root.0.join(format!("{folder}/device")).exists() => LinkKind::Port,
+        Some(kind) if TUNNEL_KINDS.contains(&kind) => LinkKind::Inner,
+        Some("bridge") if !lowers(root, name).iter().any(|lower| has_hardware(root, lower)) => LinkKind::Inner,
+        _ if is_tunnel(root, &folder) => LinkKind::Inner,
         _ => LinkKind::Other,
     };
-    Some(LinkFacts { kind, speed_bytes_per_s: speed, mtu_bytes })
+    Some(LinkFacts { kind, speed_bytes_per_s, mtu_bytes })
+}
+
+/// Whether an interface is a program's (tun, tap) or a tunnel by its hardware type.
+fn is_tunnel(root: &Root, folder: &str) -> bool {
+    let hardware_type = || text(root, &format!("{folder}/type"), &mut Vec::new()).ok()?.trim().parse::<u32>().ok();
+    root.0.join(format!("{folder}/tun_flags")).exists() || hardware_type().is_some_and(|of| TUNNEL_TYPES.contains(&of))
 }
 
 /// Megabits a second.
@@ -214,14 +241,23 @@ fn in_bytes(mbits_per_s: i64) -> Option<f64> {
     (mbits_per_s > 0 && mbits_per_s != i64::from(u32::MAX)).then(|| mbits_per_s as f64 * 1e6 / 8.0)
 }
 
-/// Whether an interface has no traffic of its own, by its name.
-fn carries_nothing(name: &str) -> bool {
+/// Whether an interface has no traffic of its own: by what it is, and where that does not say so, by its name.
+fn carries_nothing(name: &str, facts: Option<&LinkFacts>) -> bool {
+    match facts.map_or(LinkKind::Other, |facts| facts.kind) {
+        LinkKind::Port | LinkKind::Bond | LinkKind::Vlan => false,
+        LinkKind::Inner => true,
+        LinkKind::Other => is_named_inner(name),
+    }
+}
+
+fn is_named_inner(name: &str) -> bool {
     name == "lo" || CARRY_NOTHING.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// Those that carry traffic of their own. What is left out is told.
-fn own(all: Vec<NicCounters>, at: &mut Reader<'_>) -> Vec<NicCounters> {
-    let (own, left): (Vec<_>, Vec<_>) = all.into_iter().partition(|link| !carries_nothing(&link.name));
+fn own(all: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mut Reader<'_>) -> Vec<NicCounters> {
+    let carries = |link: &NicCounters| !carries_nothing(&link.name, facts.get(&link.name));
+    let (own, left): (Vec<_>, Vec<_>) = all.into_iter().partition(carries);
     if !own.iter().any(has_carried) {
         return [own, left].concat();
     }
@@ -239,7 +275,7 @@ fn has_carried(link: &NicCounters) -> bool {
 fn keep(mut kept: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mut Reader<'_>) -> Vec<NicCounters> {
     let kind = |name: &str| facts.get(name).copied().unwrap_or_default().kind;
     // What is neither hardware nor made of it, and has never carried anything, tells nothing.
-    kept.retain(|link| kind(&link.name) != LinkKind::Other || has_carried(link));
+    kept.retain(|link| kind(&link.name) < LinkKind::Other || has_carried(link));
     kept.sort_by_key(|link| kind(&link.name));
     if kept.len() > MOST_LINKS {
         at.remark(format!("of {} interfaces, values of the first {MOST_LINKS} are reported", kept.len()));
@@ -302,6 +338,35 @@ mod tests {
     }
 
     #[test]
+    fn what_an_interface_is_goes_before_how_it_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        for (path, text) in [
+            ("greenlan0/device/uevent", "DRIVER=mlx5_core\n"),
+            ("wg0/uevent", "DEVTYPE=wireguard\nINTERFACE=wg0\n"),
+            ("tailscale0/tun_flags", "0x1001\n"),
+            ("vpn0/type", "65534\n"),
+            ("br-5b1f/uevent", "DEVTYPE=bridge\n"),
+            ("br-5b1f/lower_veth1/uevent", ""),
+            ("vmbr0/uevent", "DEVTYPE=bridge\n"),
+            ("vmbr0/lower_veth2/uevent", ""),
+            ("vmbr0/lower_greenlan0/uevent", ""),
+            ("peer0/uevent", "INTERFACE=peer0\n"),
+        ] {
+            put(&root, &format!("sys/class/net/{path}"), text);
+        }
+        let names = ["greenlan0", "wg0", "tailscale0", "vpn0", "br-5b1f", "vmbr0", "peer0", "cali12"];
+        let mut state = LinksRead::default();
+        put(&root, "proc/net/dev", &names.map(|name| line(name, 5, 5)).concat());
+        looked(&root, 0, |at| look(&mut state, at));
+        put(&root, "proc/net/dev", &names.map(|name| line(name, 6, 6)).concat());
+        let second = looked(&root, 1_000, |at| look(&mut state, at));
+        let sent: Vec<String> =
+            parts(&second.values, ReadMeasure::LinkSent).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(sent, ["greenlan0", "vmbr0", "peer0"]);
+    }
+
+    #[test]
     fn an_interface_that_vanishes_comes_back_or_is_replaced_gives_no_value_for_that_look() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
@@ -330,7 +395,7 @@ mod tests {
         let root = Root::captured(folder.path());
         let kept = |lines: &[String]| {
             let mut kept = Vec::new();
-            looked(&root, 0, |at| kept = keep(own(all(lines), at), &none, at));
+            looked(&root, 0, |at| kept = keep(own(all(lines), &none, at), &none, at));
             names(kept)
         };
         assert_eq!(kept(&[line("lo", 0, 0), line("veth3", 5, 5)]), ["veth3"]);

@@ -92,7 +92,8 @@ fn is_apart(grid: &Grid<'_>, values: &Values) -> bool {
     ends.is_some_and(|(first, last)| (last - first) as u64 * step_ms >= least_ms)
 }
 
-/// Whether an interface stands on others: a bond, a bridge, a VLAN.
+/// Whether an interface stands on others: a bond, a bridge, a VLAN. Readings have no kinds of interfaces: its name
+/// decides.
 fn is_upper(part: &str) -> bool {
     part.contains('.') || ["bond", "br", "team", "vlan", "vmbr"].iter().any(|name| part.starts_with(name))
 }

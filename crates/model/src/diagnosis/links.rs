@@ -66,7 +66,8 @@ pub(super) fn member_capacity(group: &NodeGroup, plane: &Plane) -> f64 {
     counted_per_s(line_rate_bits_per_s(group, &plane.link) / f64::from(ports(group, &plane.link).max(1)), plane)
 }
 
-/// The interface of a plane at a node: as `given` says, or by the link's name, or the only one that it can be.
+/// The interface of a plane at a node: as `given` says, or by the link's name, or the only one that it can be. Readings
+/// have no kinds of interfaces: a bond that is called otherwise than the site's is looked for by `bond` in its name.
 pub(super) fn interface<'r>(
     grid: &Grid<'r>,
     node: usize,
@@ -104,8 +105,9 @@ const MEMBERS_AMONG: usize = 12;
 /// As far as the sum of members may be from what the bond counts.
 const SUM_WITHIN: f64 = 0.05;
 
-/// The interfaces of a node that are members of a bond: those that the site names as ports, or so many as it has of
-/// which the bytes add up to the bond's, at the nearest.
+/// The interfaces of a node that are members of a bond: so many as the site has ports of it, of which the bytes add up
+/// to the bond's, at the nearest. Readings have no kinds of interfaces: VLANs and bridges, which count their ports'
+/// bytes again, are left out by their names.
 pub(super) fn members<'r>(grid: &Grid<'r>, node: usize, bond: &str, count: u32) -> Option<Vec<&'r str>> {
     let both = |name: &str| -> Option<f64> {
         let mean = |measure| grid.part(measure, node, name).and_then(|values| grid.mean(values));
