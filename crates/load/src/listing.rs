@@ -14,6 +14,11 @@ pub struct Page<T, Next> {
 }
 
 impl<T, Next> Page<T, Next> {
+    /// A page that shows nothing, and the last one.
+    pub(crate) const fn empty() -> Self {
+        Page { entries: Vec::new(), next: None, of: (None, None) }
+    }
+
     /// The page, where it is one of this bucket, and of this prefix.
     ///
     /// # Errors

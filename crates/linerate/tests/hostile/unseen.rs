@@ -11,7 +11,7 @@ use linerate_record::finding::{FindingKind, Severity};
 use tempfile::tempdir;
 
 use super::deletions::makes;
-use super::server::{Hostile, Manner, ReceivedRequest, Said, listing, reply};
+use super::server::{Hostile, Manner, ReceivedRequest, Said, listing, reply, well};
 use super::versioned::{keeps, keeps_for_ever};
 use super::{OBJECTS, bench, clean, flags, keys, says, says_403, shown, view};
 
@@ -268,7 +268,7 @@ fn the_command_that_is_named_for_a_folder_of_any_name_can_be_typed() {
 
 #[test]
 fn the_command_that_is_named_signs_as_the_run_did() {
-    let (hostile, out) = (Hostile::serve(super::server::well), tempdir().unwrap());
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
     let home = out.path().join("home");
     std::fs::create_dir_all(home.join(".aws")).unwrap();
     let profile = "[prof  x]\naws_access_key_id=AAAAAAAAAAAAAAAA\naws_secret_access_key=BBBBBBBBBBBBBBBBBB\n";
@@ -331,7 +331,7 @@ fn lists_uploads_of_others(requested: &ReceivedRequest, objects: &mut BTreeMap<S
 
 #[test]
 fn uploads_behind_very_many_of_others_are_not_said_to_be_gone() {
-    let (hostile, out) = (Hostile::serve(super::server::well), tempdir().unwrap());
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
     let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
     assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
     hostile.behave(lists_uploads_of_others);
@@ -343,18 +343,16 @@ fn uploads_behind_very_many_of_others_are_not_said_to_be_gone() {
     }
 }
 
-/// A file system behind S3: lists the folder of what was written as an object of no bytes, which cannot be deleted.
+/// A file system behind S3: lists each folder of what was written as an object of no bytes, which cannot be deleted.
 fn lists_folders(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let key = &requested.key;
     if requested.method == "PUT" {
-        let folder = requested.key.rsplit_once('/').map(|(folder, _)| format!("{folder}/"));
-        objects.extend(folder.map(|folder| (folder, 0)));
+        objects.extend(key.match_indices('/').map(|(at, _)| (key[..=at].to_owned(), 0)));
     }
-    let is_folder = |key: &str| key.ends_with('/');
-    if requested.deletes_many() || requested.method == "DELETE" {
-        let folders: Vec<String> = objects.keys().filter(|key| is_folder(key)).cloned().collect();
+    if requested.deletes_many() || (requested.method == "DELETE" && !key.is_empty()) {
         let body = String::from_utf8_lossy(&requested.body).into_owned();
-        objects
-            .retain(|key, _| folders.contains(key) || !body.contains(&format!("<Key>{key}<")) && *key != requested.key);
+        let is_deleted = |one: &String| body.contains(&format!("<Key>{one}<")) || one == key;
+        objects.retain(|one, _| one.ends_with('/') || !is_deleted(one));
         return says("<DeleteResult/>");
     }
     None
@@ -363,29 +361,120 @@ fn lists_folders(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64
 #[test]
 fn folders_that_a_target_lists_are_no_objects_of_the_run() {
     let (hostile, out) = (Hostile::serve(lists_folders), tempdir().unwrap());
-    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
-    assert!(output.status.success(), "{}", shown(&output));
-    let is_folder = hostile.objects.lock().unwrap().keys().all(|key| key.ends_with('/'));
-    assert!(is_folder && hostile.count() > 0, "{}", shown(&output));
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --prefix a/b")));
+    assert!(output.status.success() && !shown(&output).contains("remain"), "{}", shown(&output));
+    let keys: Vec<String> = hostile.objects.lock().unwrap().keys().cloned().collect();
+    assert!(keys.iter().all(|key| key.ends_with('/')) && keys.len() >= 4, "{keys:?}");
     let output = clean(out.path(), &[]);
-    assert!(output.status.success(), "{}", shown(&output));
+    assert!(output.status.success() && shown(&output).contains("nothing is left"), "{}", shown(&output));
 }
 
-/// Does not know versions: it lists the bucket where it is asked for them, or says so with a status of its own.
-fn lists_for_versioning(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let is_unknown = requested.query.contains("versions=") && requested.method == "GET";
-    if is_unknown {
-        return Some(Said::Answer(reply("400 Bad Request", "<Error><Code>NotImplemented</Code></Error>")));
+/// The same with a bucket that the run makes, and that stays while folders are in it.
+fn makes_and_lists_folders(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    lists_folders(requested, objects).or_else(|| makes(requested, objects))
+}
+
+/// The same, and removes a bucket with its folders.
+fn removes_folders(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if requested.method == "DELETE" && requested.key.is_empty() {
+        objects.retain(|key, _| !key.ends_with('/'));
     }
-    let is_listed = requested.query == "versioning=" && requested.method == "GET";
-    is_listed.then(|| Said::Answer(reply("200 OK", &listing(requested, objects))))
+    makes_and_lists_folders(requested, objects)
+}
+
+#[test]
+fn a_bucket_that_only_folders_of_the_run_keep_is_said_to_hold_these() {
+    for prefix in ["", "--prefix a/b"] {
+        let (hostile, out) = (Hostile::serve(makes_and_lists_folders), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} {prefix}")));
+        assert!(output.status.success() && hostile.count() > 1, "{prefix}: {}", shown(&output));
+        for output in [output, clean(out.path(), &[])] {
+            let reported = shown(&output);
+            assert!(output.status.success() && !reported.contains("not of this run"), "{prefix}: {reported}");
+            assert!(reported.contains("empty folders of this run are in it"), "{prefix}: {reported}");
+        }
+        // Somebody else's folder is an object of others.
+        hostile.objects.lock().unwrap().insert("theirs/".into(), 0);
+        let output = clean(out.path(), &[]);
+        let part = "1 object that is not of this run is in it, \"theirs/\"";
+        assert!(output.status.success() && shown(&output).contains(part), "{prefix}: {}", shown(&output));
+        hostile.objects.lock().unwrap().remove("theirs/");
+        hostile.behave(removes_folders);
+        let output = clean(out.path(), &[]);
+        assert!(shown(&output).contains("removed bucket") && hostile.count() == 0, "{prefix}: {}", shown(&output));
+    }
+}
+
+/// Whether a request is one of the queries that S3 has for versions, and for uploads that were begun.
+fn is_of_versions(requested: &ReceivedRequest) -> bool {
+    requested.method == "GET" && requested.key.is_empty() && requested.query.contains("version")
+}
+
+fn is_of_uploads(requested: &ReceivedRequest) -> bool {
+    requested.method == "GET" && requested.key.is_empty() && requested.query.contains("uploads=")
+}
+
+/// Ignores queries that it does not know, and lists the bucket.
+fn ignores_queries(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_ignored = is_of_versions(requested) || is_of_uploads(requested);
+    let own = || objects.iter().filter(|(key, _)| *key != "bucket").map(|(key, size)| (key.clone(), *size)).collect();
+    let ignored = is_ignored.then(|| Said::Answer(reply("200 OK", &listing(requested, &own()))));
+    ignored.or_else(|| makes(requested, objects))
+}
+
+/// Refuses them.
+fn refuses_queries(
+    requested: &ReceivedRequest,
+    objects: &mut BTreeMap<String, u64>,
+    (status, body): (&str, &str),
+) -> Option<Said> {
+    let is_refused = is_of_versions(requested) || is_of_uploads(requested);
+    is_refused.then(|| Said::Answer(reply(status, body))).or_else(|| makes(requested, objects))
 }
 
 #[test]
 fn a_target_that_does_not_know_versions_has_none() {
-    let (hostile, out) = (Hostile::serve(lists_for_versioning), tempdir().unwrap());
-    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
-    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+    const INVALID: &str = "<Error><Code>InvalidArgument</Code></Error>";
+    const UNKNOWN: &str = "<Error><Code>NotImplemented</Code></Error>";
+    let manners: [(&str, Manner); 6] = [
+        ("lists the bucket", ignores_queries),
+        ("400 NotImplemented, and lists the bucket", |a, objects| match a.query.contains("versions=") {
+            true => Some(Said::Answer(reply("400 Bad Request", UNKNOWN))),
+            false => ignores_queries(a, objects),
+        }),
+        ("400 InvalidArgument", |a, objects| refuses_queries(a, objects, ("400 Bad Request", INVALID))),
+        ("404", |a, objects| refuses_queries(a, objects, ("404 Not Found", ""))),
+        ("404 NoSuchKey", |a, objects| {
+            refuses_queries(a, objects, ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>"))
+        }),
+        ("405", |a, objects| refuses_queries(a, objects, ("405 Method Not Allowed", ""))),
+    ];
+    for (what, manner) in manners {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+        assert!(output.status.success() && hostile.count() == 0, "{what}: {}", shown(&output));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(!reported.contains("warning") && !reported.contains("remain"), "{what}: {}", shown(&output));
+        let out = tempdir().unwrap();
+        let kept = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+        assert!(kept.status.success() && hostile.count() == OBJECTS + 1, "{what}: {}", shown(&kept));
+        let output = clean(out.path(), &[]);
+        assert!(output.status.success() && hostile.count() == 0, "{what}: {}", shown(&output));
+    }
+}
+
+/// Keeps versions, and refuses to list any.
+fn keeps_and_lists_no_versions(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let refused = || Said::Answer(reply("400 Bad Request", "<Error><Code>InvalidArgument</Code></Error>"));
+    requested.query.contains("versions=").then(refused).or_else(|| keeps(requested, objects))
+}
+
+#[test]
+fn a_bucket_that_keeps_versions_holds_some_though_the_target_lists_none() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(keeps_and_lists_no_versions);
     let output = clean(out.path(), &[]);
-    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!((output.status.code(), hostile.count()), (Some(3), OBJECTS), "{}", shown(&output));
 }

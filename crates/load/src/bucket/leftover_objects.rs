@@ -2,12 +2,14 @@
 
 use std::fmt;
 
-use super::call::BucketCall;
+use super::call::{Answer, BucketCall};
 use super::deletion::Refusals;
+use super::errors::says_busy;
 use super::paging::first_shown;
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Pages};
 use crate::listing::{self, KeyVersion, Marker, Page, Version};
 use crate::sigv4::push_encoded_query;
+use crate::xml;
 
 /// Most uploads looked through where a target lists them all or none; what lies behind is told.
 const FOREIGN_UPLOADS_MAX: usize = 100_000;
@@ -76,8 +78,26 @@ impl Bucket<'_> {
         names.extend(from.into_iter().flat_map(|from| [("key-marker", &*from.key), ("version-id-marker", &*from.id)]));
         let session = self.session;
         let own = |body: &[u8]| listing::versions(body)?.in_bucket(&session.bucket, Some(prefix));
-        let page = self.page(&query(names), &format!("listing versions below {prefix:?}"), own);
-        known(page)
+        self.page_if_known(&query(names), &format!("listing versions below {prefix:?}"), from.is_none(), own)
+    }
+
+    /// A page of a listing that S3 has by a query of its own; `None` where the target does not know the query. Of a
+    /// listing whose first page was read, the others are known.
+    fn page_if_known<T>(
+        &mut self,
+        query: &[u8],
+        what: &str,
+        is_first: bool,
+        parse: impl FnOnce(&[u8]) -> Result<T, String>,
+    ) -> Result<Option<T>, BucketError> {
+        let answer = self.call_with_deadline(&BucketCall { query, ..BucketCall::new(what, "GET") })?;
+        if is_first && lists_objects(&answer) {
+            return Ok(None);
+        }
+        match super::page(answer, parse) {
+            Err(error) if is_first && is_unknown_query(&error) => Ok(None),
+            page => known(page),
+        }
     }
 
     /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them. Of
@@ -102,10 +122,11 @@ impl Bucket<'_> {
         let any = first_shown(|from: Option<&Marker>| {
             let mut names = vec![("uploads", ""), ("max-uploads", "1")];
             names.extend(from.into_iter().flat_map(|m| [("key-marker", &*m.key), ("upload-id-marker", &*m.id)]));
-            let any = |body: &[u8]| listing::uploads(body)?.in_bucket(&session.bucket, None);
-            self.page(&query(names), "listing uploads", any)
+            let parse = |body: &[u8]| listing::uploads(body)?.in_bucket(&session.bucket, None);
+            let page = self.page_if_known(&query(names), "listing uploads", from.is_none(), parse)?;
+            Ok(page.unwrap_or_else(Page::empty))
         });
-        let is_any = known(any)?.is_some_and(|(shown, _)| !shown.is_empty());
+        let is_any = !any?.0.is_empty();
         Ok((is_any, is_any && self.uploads()?.is_some_and(|own| !own.is_empty())))
     }
 
@@ -117,8 +138,8 @@ impl Bucket<'_> {
             let marker = pages.from();
             names.extend(marker.into_iter().flat_map(|m| [("key-marker", &*m.key), ("upload-id-marker", &*m.id)]));
             let own = |body: &[u8]| listing::uploads(body)?.in_bucket(&session.bucket, None);
-            let page = self.page(&query(names), &format!("listing uploads below {prefix:?}"), own);
-            let Some(page) = known(page)? else { return Ok(None) };
+            let what = format!("listing uploads below {prefix:?}");
+            let Some(page) = self.page_if_known(&query(names), &what, marker.is_none(), own)? else { return Ok(None) };
             let first = page.entries.first().map(|one| format!("{} {}", one.key, one.id));
             let seen_now = page.entries.len();
             seen += seen_now;
@@ -179,12 +200,22 @@ impl Bucket<'_> {
 }
 
 /// Whether a run may have written a key: it lies below its prefix, and no part of it behind that leads out again, as
-/// some servers would resolve it. A key with a slash at its end is none: file systems behind S3 list their folders so,
-/// and they cannot be deleted as objects.
+/// some servers would resolve it. The prefix itself and a key with a slash at its end are none: file systems behind S3
+/// list their folders so, and they cannot be deleted as objects.
 #[must_use]
 pub fn is_of_run(key: &str, run_prefix: &str) -> bool {
-    let is_step = |part: &str| part == ".." || part == ".";
-    key.strip_prefix(run_prefix).is_some_and(|rest| !rest.ends_with('/') && !rest.split(['/', '\\']).any(is_step))
+    key.strip_prefix(run_prefix).is_some_and(|rest| !rest.is_empty() && !rest.ends_with('/') && !leads_out(rest))
+}
+
+/// Whether a key is a folder that holds what the run wrote, as file systems behind S3 list it: the run's prefix, one
+/// below it, or one above it.
+pub(super) fn is_folder_of_run(key: &str, run_prefix: &str) -> bool {
+    let is_below = || key.strip_prefix(run_prefix).is_some_and(|rest| !leads_out(rest));
+    key.ends_with('/') && (run_prefix.starts_with(key) || is_below())
+}
+
+fn leads_out(rest: &str) -> bool {
+    rest.split(['/', '\\']).any(|part| part == ".." || part == ".")
 }
 
 /// In the order of names, as SigV4 wants it.
@@ -204,6 +235,39 @@ pub(super) fn query(mut names: Vec<(&str, &str)>) -> Vec<u8> {
 
 /// Codes of targets that do not know a call, whatever their status.
 const UNKNOWN_CALL: [&str; 2] = ["NotImplemented", "MethodNotAllowed"];
+
+/// Codes that concern the caller or the bucket, and not the query.
+const NOT_OF_QUERY: [&str; 16] = [
+    "AccessDenied",
+    "AllAccessDisabled",
+    "AuthorizationHeaderMalformed",
+    "AuthorizationQueryParametersError",
+    "ExpiredToken",
+    "InvalidAccessKeyId",
+    "InvalidBucketName",
+    "InvalidSecurity",
+    "InvalidToken",
+    "NoSuchBucket",
+    "OperationAborted",
+    "RequestExpired",
+    "RequestTimeTooSkewed",
+    "RequestTimeout",
+    "SignatureDoesNotMatch",
+    "TokenRefreshRequired",
+];
+
+/// Whether a target ignored the query, and listed objects.
+pub(super) fn lists_objects(answer: &Answer) -> bool {
+    (200..300).contains(&answer.status) && xml::root(&answer.body) == Some(b"ListBucketResult")
+}
+
+/// Whether a refusal is one of the query, such as 400 (InvalidArgument) or 404: the target does not know it.
+pub(super) fn is_unknown_query(error: &BucketError) -> bool {
+    let BucketError::Refused { status, code, .. } = error else { return false };
+    let code = code.as_deref();
+    let is_of_others = says_busy(*status, code) || code.is_some_and(|code| NOT_OF_QUERY.contains(&code));
+    matches!(status, 400..500) && !matches!(status, 401 | 402 | 403 | 407 | 408) && !is_of_others
+}
 
 /// A target that does not know a call is no failure.
 pub(super) fn known<T>(page: Result<T, BucketError>) -> Result<Option<T>, BucketError> {
@@ -229,8 +293,48 @@ mod tests {
             ("p/linerate-r-1/..\\0", false),
             ("p/linerate-r-2/0", false),
             ("p/linerate-r-1/0/", false),
+            ("p/linerate-r-1/", false),
         ] {
             assert_eq!(is_of_run(key, "p/linerate-r-1/"), is_one, "{key}");
+        }
+    }
+
+    #[test]
+    fn folders_of_the_run_are_those_that_hold_what_it_wrote() {
+        for (key, is_one) in [
+            ("p/", true),
+            ("p/linerate-r-1/", true),
+            ("p/linerate-r-1/000/", true),
+            ("p/linerate-r-1/000/7", false),
+            ("p/linerate-r-1", false),
+            ("p/linerate-r-1/../x/", false),
+            ("p/linerate-r-2/", false),
+            ("q/", false),
+            ("", false),
+        ] {
+            assert_eq!(is_folder_of_run(key, "p/linerate-r-1/"), is_one, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_one_of_the_query_unless_it_concerns_the_caller_or_the_bucket() {
+        for (status, code, is_one) in [
+            (400, Some("InvalidArgument"), true),
+            (400, None, true),
+            (404, None, true),
+            (404, Some("NoSuchKey"), true),
+            (404, Some("NoSuchBucket"), false),
+            (400, Some("ExpiredToken"), false),
+            (400, Some("SlowDown"), false),
+            (401, None, false),
+            (403, Some("AccessDenied"), false),
+            (429, None, false),
+            (500, None, false),
+            (301, None, false),
+        ] {
+            let code = code.map(str::to_owned);
+            let refused = BucketError::Refused { call: "it".into(), status, code, keys: Default::default() };
+            assert_eq!(is_unknown_query(&refused), is_one, "{refused}");
         }
     }
 

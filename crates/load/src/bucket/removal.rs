@@ -5,9 +5,11 @@ use std::time::Duration;
 use linerate_record::sanitize::clause;
 
 use super::call::BucketCall;
+use super::leftover_objects::is_folder_of_run;
 use super::paging::first_shown;
 use super::{Bucket, BucketError, Versioning, is_of_run};
 use crate::listing::Page;
+use crate::session::Existing;
 
 /// How often a bucket is looked into before it is removed, and looked for afterwards, and how long it is waited
 /// between: one empty listing is not the last word of a target whose listings lag behind.
@@ -37,15 +39,22 @@ pub struct BucketContents {
     pub more: bool,
     /// Whether uploads are in it that were begun and not ended.
     pub uploads: bool,
+    /// A folder of the run that listings show as an object of no bytes, the first one: file systems behind S3 do.
+    pub folder: Option<String>,
     /// Why it is not known whether anything else is in it.
     pub unknown: Option<String>,
 }
 
 impl BucketContents {
-    /// Whether listings show nothing that would keep it.
+    /// Whether nothing that is known to be in it would keep it.
     #[must_use]
     pub const fn is_unseen(&self) -> bool {
-        !self.own && !self.has_others() && !self.uploads
+        (self.folder.is_none() || self.unknown.is_some()) && !self.holds_any()
+    }
+
+    /// Whether anything but folders of the run is in it.
+    const fn holds_any(&self) -> bool {
+        self.own || self.has_others() || self.uploads
     }
 
     /// Whether objects or versions of others are in it.
@@ -58,7 +67,8 @@ impl BucketContents {
 impl Bucket<'_> {
     /// Removes the bucket where it is empty. It is looked into first, several times, below the run's own prefix and as
     /// a whole, with the versions in it: there are targets that remove a bucket with everything in it. While it is not
-    /// known what is in it, it stays. It is looked for afterwards: it is removed where it is no longer there.
+    /// known what is in it, it stays. Folders that hold nothing go with it, where the target removes them. It is looked
+    /// for afterwards: it is removed where it is no longer there.
     ///
     /// # Errors
     /// [`BucketError`].
@@ -68,7 +78,7 @@ impl Bucket<'_> {
                 self.pause(REMOVAL_PAUSE)?;
             }
             let found = self.contents()?;
-            if !found.is_unseen() || found.unknown.is_some() {
+            if found.holds_any() || found.unknown.is_some() {
                 return Ok(Removal::Kept(found));
             }
         }
@@ -98,20 +108,39 @@ impl Bucket<'_> {
     /// # Errors
     /// [`BucketError`].
     pub fn contents(&mut self) -> Result<BucketContents, BucketError> {
-        let run_prefix = self.session.run_prefix.clone();
-        let (own, _) = first_shown(|from| self.objects(&run_prefix, from))?;
-        let (all, more) = first_shown(|from| self.objects("", from))?;
-        let mut found = BucketContents { more, ..BucketContents::default() };
+        let (run_prefix, mut folder) = (self.session.run_prefix.clone(), None);
+        let (own, _) = first_shown(|from| self.objects_without_folders(&run_prefix, from, &mut folder))?;
+        let (all, more) = first_shown(|from| self.objects_without_folders("", from, &mut folder))?;
+        let mut found = BucketContents { more, folder, ..BucketContents::default() };
         let keys = own.into_iter().chain(all).map(|object| object.key);
         let (own, others): (Vec<String>, Vec<String>) = keys.partition(|key| is_of_run(key, &run_prefix));
         (found.own, found.others) = (!own.is_empty(), others);
-        if found.is_unseen() {
+        if !found.holds_any() {
             self.find_versions(&mut found)?;
         }
-        if found.is_unseen() {
+        if !found.holds_any() {
             self.find_uploads(&mut found)?;
         }
         Ok(found)
+    }
+
+    /// A page of objects but for folders of the run, the first of which is noted.
+    fn objects_without_folders(
+        &mut self,
+        prefix: &str,
+        from: Option<&String>,
+        folder: &mut Option<String>,
+    ) -> Result<Page<Existing, String>, BucketError> {
+        let mut page = self.objects(prefix, from)?;
+        let run_prefix = &self.session.run_prefix;
+        page.entries.retain(|object| {
+            let is_folder = object.size_bytes == 0 && is_folder_of_run(&object.key, run_prefix);
+            if is_folder {
+                folder.get_or_insert_with(|| object.key.clone());
+            }
+            !is_folder
+        });
+        Ok(page)
     }
 
     /// Looks for versions and delete markers, anybody's.
@@ -120,7 +149,9 @@ impl Bucket<'_> {
         let listed = first_shown(|from| {
             let page = self.all_versions("", from)?;
             are_listed &= page.is_some();
-            Ok(page.unwrap_or_else(|| Page { entries: Vec::new(), next: None, of: (None, None) }))
+            let mut page = page.unwrap_or_else(Page::empty);
+            page.entries.retain(|version| !is_folder_of_run(&version.of.key, &self.session.run_prefix));
+            Ok(page)
         });
         let unlisted = match &listed {
             Err(error) if error.is_an_answer() => Some(error.to_string()),

@@ -1,10 +1,9 @@
 //! Buckets that keep versions: whether one does, and for how long.
 
 use super::call::BucketCall;
-use super::leftover_objects::known;
+use super::leftover_objects::{is_unknown_query, known, lists_objects};
 use super::{Bucket, BucketError};
 use crate::object_id::ObjectId;
-use crate::xml;
 
 /// What a bucket does with what is deleted in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +36,8 @@ fn so_many(n: &str, unit: &str) -> String {
 }
 
 impl Bucket<'_> {
-    /// What the bucket does with what is deleted in it. One whose versions are suspended has those from before.
+    /// What the bucket does with what is deleted in it. One whose versions are suspended has those from before. A target
+    /// that knows neither this query nor a listing of versions has none.
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer.
@@ -46,8 +46,7 @@ impl Bucket<'_> {
         let call = BucketCall { query: b"versioning=", ..BucketCall::new(what, "GET") };
         let mut status = None;
         let answer = self.call_with_deadline(&call)?;
-        // Who does not know the query lists the bucket.
-        if (200..300).contains(&answer.status) && xml::root(&answer.body) == Some(b"ListBucketResult") {
+        if lists_objects(&answer) {
             return Ok(Versioning::Nothing);
         }
         let looked = answer.document(&["VersioningConfiguration"], |parent, name, text| {
@@ -59,6 +58,7 @@ impl Bucket<'_> {
         match (known(looked), status.as_deref()) {
             // That it keeps none is what S3 says by a document without a status, and a target without versions by not
             // knowing the call. Whatever else is said leaves it open.
+            (Err(error), _) if is_unknown_query(&error) && !self.knows_versions()? => Ok(Versioning::Nothing),
             (Err(error), _) if error.is_an_answer() => Ok(Versioning::Unknown(error.to_string())),
             (Err(error), _) => Err(error),
             (Ok(Some(())), Some("Enabled")) => Ok(Versioning::Versions { lock: self.lock()? }),
@@ -67,11 +67,22 @@ impl Bucket<'_> {
         }
     }
 
+    /// Whether the target may know a listing of versions.
+    fn knows_versions(&mut self) -> Result<bool, BucketError> {
+        match self.versions(None) {
+            Ok(page) => Ok(page.is_some()),
+            Err(error) if error.is_an_answer() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     /// How long what is written is locked by default.
     fn lock(&mut self) -> Result<DefaultLock, BucketError> {
         let call = BucketCall { query: b"object-lock=", ..BucketCall::new("checking for an object lock", "GET") };
         let answer = self.call_with_deadline(&call)?;
-        if answer.status == 404 && answer.code().as_deref() == Some("ObjectLockConfigurationNotFoundError") {
+        let is_unlocked =
+            answer.status == 404 && answer.code().as_deref() == Some("ObjectLockConfigurationNotFoundError");
+        if is_unlocked || lists_objects(&answer) {
             return Ok(DefaultLock::Open);
         }
         let (mut mode, mut length) = (None, None);

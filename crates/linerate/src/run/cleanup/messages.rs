@@ -59,9 +59,13 @@ pub(crate) fn bucket_contents_text(found: &BucketContents, run_prefix: &str) -> 
         }
         _ if found.own => "something of this run is still in it".to_owned(),
         _ if found.uploads => "uploads that are not of this run are in it, and were not completed".to_owned(),
-        _ => match &found.unknown {
-            Some(why) => format!("it is not known whether something else is in it: {}", clause(why)),
-            None => "the target says that it is not empty, but listings show nothing in it".to_owned(),
+        _ => match (&found.unknown, &found.folder) {
+            (Some(why), _) => format!("it is not known whether something else is in it: {}", clause(why)),
+            (None, Some(first)) => {
+                let first = in_line(first);
+                format!("empty folders of this run are in it, which the target does not remove, the first is {first:?}")
+            }
+            (None, None) => "the target says that it is not empty, but listings show nothing in it".to_owned(),
         },
     }
 }
@@ -108,5 +112,8 @@ mod tests {
         ] {
             assert_eq!(found, expected);
         }
+        let folder = Some("p/r-1/000/".to_owned());
+        let found = bucket_contents_text(&BucketContents { folder, ..BucketContents::default() }, "p/r-1/");
+        assert!(found.starts_with("empty folders of this run are in it") && found.contains("p/r-1/000/"), "{found}");
     }
 }
