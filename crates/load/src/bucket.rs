@@ -52,7 +52,7 @@ const ANY_HOST_MAX: Duration = Duration::from_secs(30);
 const ABSENT_LOOKS: u32 = 3;
 const ABSENT_PAUSE: Duration = Duration::from_millis(300);
 
-/// How often a bucket that was just made is looked for on a host: for some nine seconds.
+/// Pauses between looks for a bucket that was just made, of all hosts together: some nine seconds.
 const APPEAR_LOOKS: u32 = 30;
 
 /// What a listing still shows of a run that was to go.
@@ -183,19 +183,33 @@ impl<'a> Bucket<'a> {
         self.exists()
     }
 
-    /// Waits until this host has a bucket that was just made: copies of the list of buckets may lag behind. `false`
-    /// where it does not in time.
+    /// Waits until every host has a bucket that was just made, some nine seconds for all together: copies of the list
+    /// of buckets may lag behind. Returns the numbers of hosts that do not have it by then.
     ///
     /// # Errors
-    /// [`BucketError`], also where access is denied.
-    pub fn appears(&mut self) -> Result<bool, BucketError> {
-        for _ in 1..APPEAR_LOOKS {
-            if self.exists()?.0 {
-                return Ok(true);
+    /// [`BucketError`] of the first host that fails, also where access is denied.
+    pub fn late_hosts(session: &'a Session, cancel: &CancelToken) -> Result<Vec<usize>, BucketError> {
+        Self::hosts_without_it(session, cancel, APPEAR_LOOKS)
+    }
+
+    /// The same with so many pauses at the most.
+    fn hosts_without_it(
+        session: &'a Session,
+        cancel: &CancelToken,
+        mut pauses: u32,
+    ) -> Result<Vec<usize>, BucketError> {
+        let mut late = Vec::new();
+        for host in 0..session.hosts.len() {
+            let mut bucket = Bucket::connect_heeding(session, host, cancel)?;
+            let mut has_it = bucket.exists()?.0;
+            while !has_it && pauses > 0 {
+                bucket.pause(ABSENT_PAUSE)?;
+                pauses -= 1;
+                has_it = bucket.exists()?.0;
             }
-            self.pause(ABSENT_PAUSE)?;
+            late.extend((!has_it).then_some(host));
         }
-        Ok(self.exists()?.0)
+        Ok(late)
     }
 
     /// Makes the bucket; `false` where somebody else has just made it.
@@ -268,4 +282,53 @@ impl<'a> Bucket<'a> {
 fn page<T>(answer: Answer, parse: impl FnOnce(&[u8]) -> Result<T, String>) -> Result<T, BucketError> {
     let answer = answer.ok()?;
     parse(&answer.body).map_err(|why| BucketError::Answer { call: answer.requested, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpListener};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::hosts::Host;
+
+    /// A host that has no bucket at so many looks, and counts these.
+    fn host(absent: u32) -> (SocketAddr, Arc<AtomicU32>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, looks) = (listener.local_addr().unwrap(), Arc::new(AtomicU32::new(0)));
+        let counted = Arc::clone(&looks);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                // One request fits what is read at once.
+                while stream.read(&mut [0; 16 << 10]).is_ok_and(|read| read > 0) {
+                    let is_absent = counted.fetch_add(1, Ordering::Relaxed) < absent;
+                    let (status, body) = match is_absent {
+                        true => ("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>"),
+                        false => ("200 OK", "<ListBucketResult/>"),
+                    };
+                    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        break;
+                    }
+                }
+            }
+        });
+        (address, looks)
+    }
+
+    #[test]
+    fn every_host_is_waited_for_and_one_that_never_has_the_bucket_hides_no_other() {
+        let all_looks = |absent: &[u32], pauses| {
+            let hosts: Vec<_> = absent.iter().map(|absent| host(*absent)).collect();
+            let each = hosts.iter().map(|(address, _)| Host { authority: address.to_string(), address: *address });
+            let session = Session { hosts: each.collect(), ..crate::test_session::session() };
+            let late = Bucket::hosts_without_it(&session, &CancelToken::Nothing, pauses).unwrap();
+            (late, hosts.iter().map(|(_, looks)| looks.load(Ordering::Relaxed)).collect::<Vec<u32>>())
+        };
+        assert_eq!(all_looks(&[0, 2, 1], 10), (vec![], vec![1, 3, 2]));
+        // By then, another may have it.
+        assert_eq!(all_looks(&[u32::MAX, 0, u32::MAX], 2), (vec![0, 2], vec![3, 1, 1]));
+    }
 }

@@ -89,3 +89,15 @@ fn a_bucket_that_was_made_is_waited_for_before_anything_is_written_to_it() {
     let late = hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with("late/")).count();
     assert_eq!(late, LATE_LOOKS, "it was asked until it had it");
 }
+
+#[test]
+fn a_bucket_that_was_made_is_waited_for_on_each_host() {
+    let first = Hostile::serve(makes);
+    let (second, out) = (first.other_host(has_it_late), tempdir().unwrap());
+    let both = format!("{},{}", first.address, second.address);
+    let flags = flags(&first, &format!("--op stat --objects {OBJECTS}")).replace(&first.address, &both);
+    let output = bench(out.path(), &flags);
+    assert!(output.status.success(), "{}", shown(&output));
+    let late = first.objects.lock().unwrap().keys().filter(|key| key.starts_with("late/")).count();
+    assert_eq!(late, LATE_LOOKS, "the second host was looked at until it had the bucket");
+}

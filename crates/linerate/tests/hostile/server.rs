@@ -61,9 +61,18 @@ pub(crate) fn well(_: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option
 
 impl Hostile {
     pub(crate) fn serve(manner: Manner) -> Self {
+        Self::serve_stored(manner, Arc::default())
+    }
+
+    /// Another host of the same target.
+    pub(crate) fn other_host(&self, manner: Manner) -> Self {
+        Self::serve_stored(manner, Arc::clone(&self.objects))
+    }
+
+    fn serve_stored(manner: Manner, objects: Arc<Mutex<BTreeMap<String, u64>>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound").to_string();
-        let hostile = Hostile { address, manner: Arc::new(Mutex::new(manner)), objects: Arc::default() };
+        let hostile = Hostile { address, manner: Arc::new(Mutex::new(manner)), objects };
         let (manner, objects) = (Arc::clone(&hostile.manner), Arc::clone(&hostile.objects));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {

@@ -212,16 +212,15 @@ impl<'a> OpenRun<'a> {
         Ok(())
     }
 
-    /// Waits until every host has the bucket that was made, and connects to the first. A host that has it late is
-    /// named, and no other is waited for: what the load meets there counts.
+    /// Waits until every host has the bucket that was made, and connects to the first. Hosts that do not have it in
+    /// time are named: what the load meets there counts.
     fn bucket_everywhere(&self, stop_on: &CancelToken) -> Result<Bucket<'_>, BucketError> {
-        for (place, host) in self.prepared.session.hosts.iter().enumerate() {
-            if !Bucket::connect_heeding(&self.prepared.session, place, stop_on)?.appears()? {
-                print_error(&format!("warning: {} does not have the bucket yet that was made", host.authority));
-                break;
-            }
+        let session = &self.prepared.session;
+        for host in Bucket::late_hosts(session, stop_on)? {
+            let authority = &session.hosts[host].authority;
+            print_error(&format!("warning: {authority} does not have the bucket yet that was made"));
         }
-        Bucket::connect_heeding(&self.prepared.session, 0, stop_on)
+        Bucket::connect_heeding(session, 0, stop_on)
     }
 
     /// Removes the bucket where the run made it and left nothing in it: what became of it. Nothing where it is to stay,
