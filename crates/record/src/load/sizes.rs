@@ -1,5 +1,7 @@
 //! Object sizes: fixed, random, log-normal or weighted.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,7 +31,7 @@ pub struct Sizes {
 
 impl PartialEq for Sizes {
     fn eq(&self, other: &Self) -> bool {
-        self.distribution == other.distribution
+        self.distribution.canonical() == other.distribution.canonical()
     }
 }
 
@@ -51,6 +53,37 @@ pub enum SizeDistribution {
     },
     /// Sizes with the sum of weights up to and including each.
     Weighted(Vec<(u64, u64)>),
+}
+
+impl SizeDistribution {
+    /// The one form of all that draw alike: weighted sizes by their size, each once, of least weights. As it is written,
+    /// a distribution decides which object has which size.
+    fn canonical(&self) -> Cow<'_, Self> {
+        let SizeDistribution::Weighted(buckets) = self else { return Cow::Borrowed(self) };
+        let (mut weights, mut before) = (BTreeMap::<u64, u64>::new(), 0);
+        for (size, sum) in buckets {
+            *weights.entry(*size).or_default() += sum - before;
+            before = *sum;
+        }
+        let divisor = weights.values().copied().fold(0, greatest_common_divisor).max(1);
+        let mut sum = 0;
+        let mut summed: Vec<(u64, u64)> = Vec::with_capacity(weights.len());
+        for (size, weight) in weights {
+            sum += weight / divisor;
+            summed.push((size, sum));
+        }
+        Cow::Owned(match summed[..] {
+            [(size, _)] => SizeDistribution::Fixed(size),
+            _ => SizeDistribution::Weighted(summed),
+        })
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Sizes that could not be read.
@@ -281,7 +314,6 @@ mod tests {
 
     #[test]
     fn sizes_are_equal_however_they_are_spelt() {
-        let sizes = |text: &str| text.parse::<Sizes>().unwrap();
         for (one, other, are_equal) in [
             ("1MiB", "1024KiB", true),
             ("1MiB", "1048576", true),
@@ -290,8 +322,16 @@ mod tests {
             ("lognormal:64KiB/1.5", "lognormal:65536/1.50", true),
             ("1MiB", "1MB", false),
             ("1MiB", "random:1-1MiB", false),
+            ("4096:1,8192:1", "4KiB:2,8KiB:2", true),
+            ("4096:1,8192:3", "8KiB:3,4KiB:1", true),
+            ("4096:1,8192:3,4KiB:2", "4096:1,8192:1", true),
+            ("4096:7", "4KiB", true),
+            ("4096:1,8192:0", "4KiB", true),
+            ("4096:1,8192:3", "4096:3,8192:1", false),
+            ("4096:1,8192:1", "4096:1,8193:1", false),
         ] {
-            assert_eq!(sizes(one) == sizes(other), are_equal, "{one} {other}");
+            let [one_read, other_read] = [one, other].map(|text| Sizes::try_from(text.to_owned()).unwrap());
+            assert_eq!(one_read == other_read, are_equal, "{one} {other}");
         }
     }
 
