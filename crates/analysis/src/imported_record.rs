@@ -54,6 +54,47 @@ impl ThreadSpan {
     }
 }
 
+/// Body bytes of requests that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodySizes {
+    pub requests: u64,
+    /// Of all together.
+    pub bytes: u64,
+    /// Those of the shortest body.
+    pub least: u64,
+    /// Those of the longest body.
+    pub most: u64,
+}
+
+impl BodySizes {
+    #[must_use]
+    pub const fn one_body(bytes: u64) -> Self {
+        BodySizes { requests: 1, bytes, least: bytes, most: bytes }
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        BodySizes {
+            requests: self.requests + other.requests,
+            bytes: self.bytes.saturating_add(other.bytes),
+            least: self.least.min(other.least),
+            most: self.most.max(other.most),
+        }
+    }
+
+    /// Bytes of a body on average, rounded down.
+    #[must_use]
+    pub fn mean(&self) -> u64 {
+        self.bytes / self.requests.max(1)
+    }
+
+    #[must_use]
+    pub const fn differ(&self) -> bool {
+        self.least != self.most
+    }
+}
+
 /// The part of a record that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedPart {

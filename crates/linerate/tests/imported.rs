@@ -183,8 +183,52 @@ fn sizes_are_those_of_warp_and_random_ones_are_no_fixed_ones() {
         let (view, _) = imported_bytes(file_of(&two_threads(), command).as_bytes());
         assert_eq!(view.series[0].size.to_string(), size, "{command}");
     }
+    // What nobody wrote down of sizes that differ is no distribution.
+    let differing = |i: usize| Recorded {
+        bytes: [1 << 20, 1 << 19][i % 2],
+        ..recorded((i % 2) as u32, 25 * i as u64, 25 * i as u64 + 50)
+    };
+    let differing: Vec<Recorded> = (0..48).map(differing).collect();
+    for command in ["", "# warp merge --benchdata=all\n", "# warp get --obj.size=1MiB --list-existing=true\n"] {
+        let (view, text) = imported_bytes(file_of(&differing, command).as_bytes());
+        assert_eq!(view.series[0].size.to_string(), "differing, mean 768KiB", "{command}: {text}");
+        let evidence =
+            &view.findings.iter().find(|one| one.kind == FindingKind::Imported).expect("it is told").evidence;
+        assert!(evidence.contains("; bodies have 512 KiB to 1.00 MiB, 768 KiB on average"), "{evidence}");
+    }
     let sizes = |command: &str| imported_bytes(file_of(&two_threads(), command).as_bytes()).0.series[0].size.clone();
     assert_eq!(sizes("# warp get --obj.size=1024KiB\n"), sizes(""), "one size, however it is spelt");
+}
+
+#[test]
+fn flags_that_change_a_load_are_recorded_and_compared() {
+    let folder = tempdir().unwrap();
+    let import = |name: &str, command: &str| {
+        let (file, out) = (folder.path().join(format!("{name}.csv")), folder.path().join(name));
+        fs::write(&file, file_of(&two_threads(), command)).unwrap();
+        let output = linerate().args(["import", "warp"]).arg(&file).arg("-o").arg(&out).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", shown(&output));
+        out
+    };
+    let plain = import("plain", "# warp get --obj.size=1MiB --full=true --secret-key=x --versions=1 --md5=false\n");
+    let compare = |other: &Path| {
+        let output = linerate().arg("compare").args([&plain, other]).output().unwrap();
+        assert!(output.status.success(), "{}", shown(&output));
+        shown(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(compare(&import("same", "# warp get --obj.size=1MiB\n")).contains("the same in every field recorded"));
+    for (name, flags, part) in [
+        ("versions", "--versions=5", "asked.warp_flags.versions – 5"),
+        ("encrypt", "--encrypt=true", "asked.warp_flags.encrypt – true"),
+        ("sse", "--sse-s3-encrypt=true", "asked.warp_flags.sse-s3-encrypt – true"),
+        ("checksum", "--checksum=CRC32C", "asked.warp_flags.checksum – CRC32C"),
+        ("tag", "--tag=owner=somebody", "asked.warp_flags.tag – set"),
+    ] {
+        let text = compare(&import(name, &format!("# warp get --obj.size=1MiB {flags}\n")));
+        assert!(text.contains(part) && !text.contains("somebody"), "{name}: {text}");
+    }
+    let text = compare(&import("unknown", ""));
+    assert!(text.contains("asked.warp_flags recorded not recorded"), "{text}");
 }
 
 #[test]
@@ -202,8 +246,12 @@ fn what_failed_behind_the_measured_time_did_not_fail_in_a_warm_up() {
 fn how_much_of_the_file_its_figures_cover_is_told_with_the_reason() {
     let slow = (0..12).map(|i| recorded(1, 1_205 + 500 * i, 1_705 + 500 * i));
     let requests: Vec<Recorded> = two_threads().into_iter().chain(slow).collect();
-    let (view, _) = imported_bytes(file_of(&requests, "").as_bytes());
+    let (view, text) = imported_bytes(file_of(&requests, "").as_bytes());
     let finding = view.findings.iter().find(|one| one.kind == FindingKind::Imported).expect("it is told");
     assert!(finding.evidence.contains("of 7.21 s in which every thread was busy, as a thread began its last request"));
     assert_eq!(finding.severity, Severity::Note);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("imported by linerate; figures cover 1.10 s of 7.21 s"), "{text}");
+    let (_, text) = imported_bytes(file_of(&two_threads(), "").as_bytes());
+    assert!(!text.contains("figures cover"), "{text}");
 }

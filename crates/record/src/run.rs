@@ -14,6 +14,7 @@
 //! whole line. No file holds a credential. `docs/run-folder.md` states the schema for readers of other languages.
 
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub use failure_kind::{FailureKind, is_answer, is_throttling};
@@ -130,6 +131,10 @@ pub struct LoadRequest {
     /// Memory of each host of the target, in bytes, where the user told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_memory_bytes: Option<u64>,
+    /// Flags of warp that change a load and have no field here, with their values; absent where linerate measured, and
+    /// where a file does not have its command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warp_flags: Option<BTreeMap<String, String>>,
 }
 
 impl LoadRequest {

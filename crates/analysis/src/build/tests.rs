@@ -190,6 +190,7 @@ pub(crate) fn requested(points: Vec<PointSpec>) -> LoadRequest {
         noclear: false,
         list_existing: false,
         target_memory_bytes: None,
+        warp_flags: None,
     }
 }
 

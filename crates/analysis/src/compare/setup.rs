@@ -22,7 +22,11 @@ pub struct SetupDifference {
 
 /// Fields that differ from run to run by their nature, or that other parts of a comparison show; so do the clocks of
 /// clients.
-const LEFT_OUT: [&str; 2] = ["asked.points", "asked.prefix"];
+const LEFT_OUT: [&str; 4] = ["asked.points", "asked.prefix", "asked.search.series", "asked.rate_search.series"];
+
+/// Flags of warp, and what stands for them where a file does not have its command line.
+const WARP_FLAGS: &str = "asked.warp_flags";
+const NOT_RECORDED: &str = "not recorded";
 
 /// Clients that were lost in a run, by name: no field of its manifest, and yet another load from then on.
 const CLIENTS_LOST: &str = "clients_lost";
@@ -37,8 +41,12 @@ pub(super) fn differences(a: &[Records], b: &[Records]) -> Vec<SetupDifference> 
     names.sort_unstable();
     names.dedup();
     let values = |arm: &[BTreeMap<String, String>], name: &String| -> Vec<String> {
-        let mut all: Vec<String> =
-            arm.iter().map(|run| run.get(name).map_or(ABSENT, String::as_str).to_owned()).collect();
+        let absent = |run: &BTreeMap<String, String>| match run.get(WARP_FLAGS) {
+            Some(flags) if flags == NOT_RECORDED && name.starts_with(WARP_FLAGS) => NOT_RECORDED,
+            _ => ABSENT,
+        };
+        let value = |run: &BTreeMap<String, String>| run.get(name).cloned().unwrap_or_else(|| absent(run).to_owned());
+        let mut all: Vec<String> = arm.iter().map(value).collect();
         all.dedup();
         all
     };
@@ -55,6 +63,10 @@ fn fields(records: &Records) -> BTreeMap<String, String> {
     // How long a request may take decides which end as errors, and so the tail of the others.
     if let Some(load) = &manifest.load {
         found.insert("load.stops.timeout_ns".to_owned(), load.stops.timeout_ns.to_string());
+    }
+    if manifest.is_imported() {
+        let is_recorded = manifest.requested.warp_flags.is_some();
+        found.insert(WARP_FLAGS.to_owned(), if is_recorded { "recorded" } else { NOT_RECORDED }.to_owned());
     }
     let lost = lost_clients(records);
     let names = (0u32..).zip(&manifest.clients).filter(|(number, _)| lost.contains(number));

@@ -12,6 +12,8 @@ use super::*;
 use crate::build::tests::{records, row};
 use crate::long_run::tests::{autoregressive, uniform};
 
+mod set_up;
+
 /// Requests of 1 MiB per interval of a simulated run, on average.
 const REQUESTS: f64 = 200.0;
 
@@ -524,23 +526,25 @@ fn one_mix_in_other_numbers_is_compared_also_of_folders_of_before() {
 }
 
 #[test]
-fn what_differs_in_the_set_up_is_told_by_field() {
-    let a = records(&[1, 2], |_| 5);
-    let mut b = a.clone();
-    assert_eq!(thrice(&a, &b).setup, []);
-    b.manifest.requested.prefix = "another run's own".into();
-    b.manifest.target.server = Some("MinIO".into());
-    b.manifest.requested.verify = true;
-    b.manifest.clients[0].machine.cpus = 64;
-    b.manifest.linerate_version = "0.2.0".into();
-    let reported: Vec<_> = thrice(&a, &b).setup.into_iter().map(|d| (d.field, d.a.join("|"), d.b.join("|"))).collect();
-    let expected = [
-        ("asked.verify", "false", "true"),
-        ("linerate_version", "0.0.0", "0.2.0"),
-        ("machine.cpus", "2", "64"),
-        ("target.server", "–", "MinIO"),
-    ];
-    assert_eq!(reported, expected.map(|(field, a, b)| (field.to_owned(), a.to_owned(), b.to_owned())));
+fn one_size_in_other_words_is_compared() {
+    let of_sizes = |sizes: &str| {
+        let mut run = records(&[1, 2], |_| 5);
+        for line in &mut run.points {
+            if let PointLine::Begin(begin) = line {
+                begin.spec.size = MaybeKnown::read(sizes);
+            }
+        }
+        run
+    };
+    for (a, b, series) in [
+        ("4096:1,8192:1", "4KiB:2,8KiB:2", 1),
+        ("4096:1,8192:3", "8KiB:3,4KiB:1", 1),
+        ("4MiB", "4096KiB", 1),
+        ("4096:1,8192:3", "4096:3,8192:1", 0),
+    ] {
+        let found = thrice(&of_sizes(a), &of_sizes(b));
+        assert_eq!((found.series.len(), found.unmatched.is_empty()), (series, series == 1), "{a} {b}");
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::Op;
-use linerate_record::units::{duration_ns, grouped};
+use linerate_record::units::{bytes_iec, duration_ns, grouped};
+
+use crate::imported_record::BodySizes;
 
 /// What a file of warp was taken to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct ImportedFile {
     pub left_out: Vec<(String, u64)>,
     /// Most objects of one request.
     pub objects_per_request: u64,
+    /// Bodies that were moved; nothing where none was.
+    pub sizes: Option<BodySizes>,
     /// Whether what is measured is the time in which all threads were at work.
     pub all_at_work: bool,
     /// How long the measured time is, and the whole of what these operations took, in milliseconds.
@@ -23,7 +27,7 @@ pub struct ImportedFile {
     pub first_end_ms: u64,
 }
 
-/// A figure of less than this share of the time needs the reason beside it.
+/// A figure of less than this share of the time is said with what it covers, and why.
 const MOST: f64 = 0.8;
 
 /// What is told of a run that was imported.
@@ -38,17 +42,20 @@ pub fn imported(file: &ImportedFile) -> Finding {
     if file.objects_per_request > 1 {
         evidence.push_str(&format!("; a request has up to {} objects, and counts as one", file.objects_per_request));
     }
+    if let Some(sizes) = file.sizes.filter(BodySizes::differ) {
+        let [least, most, mean] = [sizes.least, sizes.most, sizes.mean()].map(|bytes| bytes_iec(bytes as f64));
+        evidence.push_str(&format!("; bodies have {least} to {most}, {mean} on average"));
+    }
+    let mut claim = "measured by warp and imported by linerate".to_owned();
     if !file.all_at_work {
         evidence.push_str("; its threads were not all busy for 300 ms, so the figures include its beginning and end");
     }
     if file.all_at_work && file.whole_ms > 0 {
         let seconds = |ms: u64| duration_ns(ms as f64 * 1e6);
-        evidence.push_str(&format!(
-            "; figures cover the {} of {} in which every thread was busy",
-            seconds(file.measured_ms),
-            seconds(file.whole_ms)
-        ));
+        let (measured, whole) = (seconds(file.measured_ms), seconds(file.whole_ms));
+        evidence.push_str(&format!("; figures cover the {measured} of {whole} in which every thread was busy"));
         if (file.measured_ms as f64) < MOST * file.whole_ms as f64 {
+            claim.push_str(&format!("; figures cover {measured} of {whole}"));
             evidence.push_str(&format!(", as a thread began its last request at {}", seconds(file.first_end_ms)));
         }
     }
@@ -57,7 +64,7 @@ pub fn imported(file: &ImportedFile) -> Finding {
         severity: Severity::Note,
         confidence: Confidence::Certain,
         points: Vec::new(),
-        claim: "measured by warp and imported by linerate".into(),
+        claim,
         evidence,
         remedy: "its client's processor time and machine are unknown, so its bottleneck is not known".into(),
     }
@@ -72,7 +79,13 @@ mod tests {
         let whole = ImportedFile { name: "a.csv".into(), requests: 7, all_at_work: true, ..ImportedFile::default() };
         assert_eq!(imported(&whole).evidence, "a.csv holds 7 requests of warp");
         let most_left_out = ImportedFile { measured_ms: 1_100, whole_ms: 8_200, first_end_ms: 1_150, ..whole.clone() };
-        let evidence = imported(&most_left_out).evidence;
+        let Finding { claim, evidence, .. } = imported(&most_left_out);
+        assert_eq!(claim, "measured by warp and imported by linerate; figures cover 1.10 s of 8.20 s");
+        let covered = ImportedFile { measured_ms: 6_600, ..most_left_out.clone() };
+        assert_eq!(imported(&covered).claim, "measured by warp and imported by linerate");
+        let sizes = BodySizes::one_body(4096).with(BodySizes::one_body(8192));
+        let differing = imported(&ImportedFile { sizes: Some(sizes), ..whole.clone() }).evidence;
+        assert!(differing.contains("; bodies have 4.00 KiB to 8.00 KiB, 6.00 KiB on average"), "{differing}");
         for part in ["figures cover the 1.10 s of 8.20 s", "as a thread began its last request at 1.15 s"] {
             assert!(evidence.contains(part), "{evidence}");
         }

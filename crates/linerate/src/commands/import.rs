@@ -6,6 +6,7 @@ mod tab_records;
 mod warp_csv;
 mod zstd_frames;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -131,13 +132,63 @@ fn spec(layout: &ImportLayout, warp_flags: &WarpFlags) -> PointSpec {
     }
 }
 
+/// Flags of warp that change a load and have no member of a manifest, with their defaults. Those that have the words of
+/// a user are noted as set.
+const LOAD_FLAGS: [(&str, &str); 26] = [
+    ("versions", "1"),
+    ("encrypt", ""),
+    ("sse-s3-encrypt", ""),
+    ("checksum", ""),
+    ("md5", ""),
+    ("disable-sha256-payload", ""),
+    ("disable-multipart", ""),
+    ("disable-http-keepalive", ""),
+    ("http2", ""),
+    ("ktls", ""),
+    ("tls", ""),
+    ("signature", "S3V4"),
+    ("sndbuf", "32768"),
+    ("rcvbuf", "32768"),
+    ("noprefix", ""),
+    ("storage-class", ""),
+    ("obj.generator", "random"),
+    ("range", ""),
+    ("part.size", ""),
+    ("part.concurrent", ""),
+    ("parts", "200"),
+    ("list-flat", ""),
+    ("metadata", ""),
+    ("max-keys", "100"),
+    ("batch", "100"),
+    ("post", ""),
+];
+const SET_FLAGS: [&str; 3] = ["add-metadata", "tag", "warp-client"];
+
+/// Those of a command line.
+fn load_flags(warp_flags: &WarpFlags) -> BTreeMap<String, String> {
+    let changes = |value: &&str, default: &str| !["", "false", default].contains(value);
+    let valued = LOAD_FLAGS.into_iter().filter_map(|(name, default)| {
+        let value = warp_flags.get(name).filter(|value| changes(value, default))?;
+        let bytes =
+            || sizes_of_warp(value).parse::<Bytes>().map_or_else(|_| value.to_owned(), |size| size.0.to_string());
+        Some((name.to_owned(), if name == "part.size" { bytes() } else { value.to_owned() }))
+    });
+    let set = SET_FLAGS.into_iter().filter(|name| warp_flags.get(name).is_some_and(|value| changes(&value, "")));
+    valued.chain(set.map(|name| (name.to_owned(), "set".to_owned()))).collect()
+}
+
 /// The size of objects as warp's flags say it, or the mean of what was moved. Sizes that warp draws, which are no
 /// distribution of linerate's, are not compared with those of fixed ones.
 fn size(layout: &ImportLayout, warp_flags: &WarpFlags) -> MaybeKnown<PointSizes> {
-    let Some(stated) = warp_flags.get("obj.size").map(sizes_of_warp) else {
-        return match warp_flags.is_set("obj.randsize") {
-            true => MaybeKnown::Other("random up to 10MiB".to_owned()),
-            false => MaybeKnown::read(&Bytes(layout.mean_bytes).to_string().replace(' ', "")),
+    let is_existing = warp_flags.is_set("list-existing");
+    let Some(stated) = warp_flags.get("obj.size").filter(|_| !is_existing).map(sizes_of_warp) else {
+        let mean = Bytes(layout.sizes.map_or(0, |sizes| sizes.mean())).to_string().replace(' ', "");
+        return match layout.sizes {
+            _ if warp_flags.is_set("obj.randsize") && !is_existing => {
+                MaybeKnown::Other("random up to 10MiB".to_owned())
+            }
+            Some(sizes) if sizes.differ() => MaybeKnown::Other(format!("differing, mean {mean}")),
+            _ => MaybeKnown::read(&mean),
         };
     };
     let range = stated.split_once(',').filter(|_| !stated.contains(':'));
@@ -195,6 +246,7 @@ fn manifest(id: String, layout: &ImportLayout, warp_flags: &WarpFlags, spec: &Po
         host_select,
         noclear: warp_flags.is_set("noclear") || warp_flags.is_set("keep-data"),
         list_existing: warp_flags.is_set("list-existing"),
+        warp_flags: known.then(|| load_flags(warp_flags)),
     };
     let target = Target {
         kind: TargetKind::S3.into(),
@@ -231,6 +283,7 @@ fn imported_file(file: &Path, survey: &Survey, layout: &ImportLayout) -> Importe
         requests: survey.rows,
         left_out: layout.left_out.clone(),
         objects_per_request: survey.objects_per_request,
+        sizes: layout.sizes,
         all_at_work: layout.all_at_work,
         measured_ms: layout.measured * layout.interval_ms,
         whole_ms: layout.end_ms,

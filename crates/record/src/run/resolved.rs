@@ -94,6 +94,7 @@ impl LoadRequest {
             noclear: objects.noclear,
             list_existing: objects.list_existing,
             target_memory_bytes: endpoint.memory_bytes,
+            warp_flags: None,
         }
     }
 }

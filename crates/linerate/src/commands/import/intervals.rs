@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use linerate_analysis::imported_record::counted_part;
+use linerate_analysis::imported_record::{BodySizes, counted_part};
 use linerate_record::histogram::{HIGH_NS, Latencies};
 use linerate_record::run::{INTERVALS_BYTES_MAX, Interval, IntervalRow, Op};
 
@@ -25,7 +25,8 @@ pub(super) struct ImportLayout {
     /// Operations that are not, with their requests.
     pub(super) left_out: Vec<(String, u64)>,
     pub(super) concurrency: u32,
-    pub(super) mean_bytes: u64,
+    /// Bodies that were moved; nothing where none was.
+    pub(super) sizes: Option<BodySizes>,
     pub(super) interval_ms: u64,
     /// Begin of what is measured, since the first request.
     pub(super) from_ms: u64,
@@ -62,12 +63,18 @@ impl ImportLayout {
         let (from_ms, span_ms) = if all_at_work { (work_from_ms, work_ms) } else { (0, end_ms) };
         let fine_ms = (span_ms / 20).clamp(100, 1_000) / 10 * 10;
         let interval_ms = fine_ms.min(span_ms).max(least_ms).min(end_ms);
+        let has_body = |op: &str| {
+            let moves = |op: &Op| matches!(op, Op::Get | Op::Put | Op::Multipart);
+            part.ops.iter().any(|(kept, _)| moves(kept) && op.eq_ignore_ascii_case(kept.name()))
+        };
+        let bodies = survey.sizes_by_operation.iter().filter(|(op, _)| has_body(op)).map(|(_, sizes)| *sizes);
+        let sizes = bodies.reduce(BodySizes::with);
         Some(ImportLayout {
             hosts: survey.hosts.clone(),
             ops: part.ops,
             left_out: part.left_out,
             concurrency: u32::try_from(part.threads).unwrap_or(u32::MAX),
-            mean_bytes: part.bytes / part.requests.max(1),
+            sizes,
             interval_ms,
             from_ms,
             measured: span_ms / interval_ms,

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
-use linerate_analysis::imported_record::{ThreadSpan, Threads};
+use linerate_analysis::imported_record::{BodySizes, ThreadSpan, Threads};
 use linerate_load::hosts::HOSTS_MAX;
 
 use super::refused;
@@ -47,23 +47,29 @@ pub(super) struct Survey {
     pub(super) threads_by_operation: BTreeMap<String, Threads>,
     /// Most objects of one request.
     pub(super) objects_per_request: u64,
+    /// Per operation, what its successful requests moved.
+    pub(super) sizes_by_operation: BTreeMap<String, BodySizes>,
     /// The last comment: the command that was run.
     comment: String,
 }
 
 impl Survey {
-    /// The flags with which warp was called, where the file says so.
+    /// The flags with which warp was called, where the file says so: `warp merge` writes its own in their place.
     pub(super) fn warp_flags(&self) -> WarpFlags {
-        WarpFlags(self.comment.split(" --").skip(1).map(str::to_owned).collect())
+        let mut words = self.comment.split(" --");
+        let operation = words.next().and_then(|command| command.split_whitespace().next_back());
+        let is_known = operation.is_some_and(|operation| operation != "merge");
+        WarpFlags(is_known.then(|| words.map(str::to_owned).collect()))
     }
 }
 
-/// warp's flags, as `name=value`. Not all of its secrets are blanked by warp, so that flags are taken by name only.
-pub(super) struct WarpFlags(Vec<String>);
+/// warp's flags, as `name=value`, where they are known. Not all of its secrets are blanked by warp, so that flags are
+/// taken by name only.
+pub(super) struct WarpFlags(Option<Vec<String>>);
 
 impl WarpFlags {
     pub(super) fn get(&self, flag: &str) -> Option<&str> {
-        self.0.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('=')).map(str::trim)
+        self.0.iter().flatten().find_map(|word| word.strip_prefix(flag)?.strip_prefix('=')).map(str::trim)
     }
 
     pub(super) fn is_set(&self, flag: &str) -> bool {
@@ -71,7 +77,7 @@ impl WarpFlags {
     }
 
     pub(super) const fn is_known(&self) -> bool {
-        !self.0.is_empty()
+        self.0.is_some()
     }
 }
 
@@ -91,6 +97,15 @@ pub(super) fn survey(path: &Path) -> Result<Survey, Failure> {
         }
         survey.rows += 1;
         survey.objects_per_request = survey.objects_per_request.max(request.objects);
+        if request.error.is_empty() {
+            let body = BodySizes::one_body(request.bytes);
+            match survey.sizes_by_operation.get_mut(request.op) {
+                Some(sizes) => *sizes = sizes.with(body),
+                None => {
+                    survey.sizes_by_operation.insert(request.op.to_owned(), body);
+                }
+            }
+        }
         if !survey.hosts.iter().any(|host| host == request.host) {
             if survey.hosts.len() == HOSTS_MAX {
                 return Err(format!("more hosts than the {HOSTS_MAX} of one run").into());
