@@ -9,6 +9,10 @@ use crate::readings::{AbsentReading, ReadMeasure};
 /// The version of [`Diagnosis`] as JSON.
 pub const DIAGNOSIS_SCHEMA: u32 = 1;
 
+/// How the warning ends that an engine counts more bytes than the links of its nodes carried. No figure of its clients
+/// can be believed then, so that it comes before all else.
+pub const BEYOND_LINKS: &str = "the engine's bytes are counted more than once, or clients run on the nodes";
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// [`DIAGNOSIS_SCHEMA`].

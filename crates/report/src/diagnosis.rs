@@ -1,6 +1,6 @@
 //! A diagnosis as text for a terminal, JSON and one self-contained HTML page.
 
-use linerate_record::diagnosis::{Diagnosis, OutlierReading, ResourceUse, Suspect};
+use linerate_record::diagnosis::{BEYOND_LINKS, Diagnosis, OutlierReading, ResourceUse, Suspect};
 use linerate_record::readings::AbsentReading;
 use linerate_record::sanitize::named_some;
 use linerate_record::units::{count, percent};
@@ -10,7 +10,7 @@ use crate::diagnosis_sentences::{
     NOTHING_TO_SEND, fullest_racks, load, of_members, of_rack, of_rack_pair, of_sent_again, of_sockets, waits, window,
     worst,
 };
-use crate::line_budget::{LINES, Line, fitted, line};
+use crate::line_budget::{LINES, Line, fits, fitted, line, whole_line};
 use crate::phrases::{self, plural};
 use crate::terminal::{TextStyle, hanging_in};
 
@@ -18,6 +18,8 @@ use crate::terminal::{TextStyle, hanging_in};
 const SUSPECTS_SHOWN: usize = 2;
 /// Lines that a part of the answer has at the most.
 const EACH: usize = 2;
+/// Parts that stay whatever else is said: window, load and answer.
+const ANSWER_LINES: usize = 3;
 /// Columns before what a line says.
 const LEAD: usize = 12;
 /// Odd readings that are listed below the answer.
@@ -72,9 +74,14 @@ fn in_full(outlier: &OutlierReading, why: bool) -> String {
 }
 
 fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
-    let mut lines = vec![line(Colour::Dim, " window", window(diagnosis)), line(Colour::Dim, " load", load(diagnosis))];
-    let warned = if why { diagnosis.warnings.len() } else { EACH.min(diagnosis.warnings.len()) };
-    lines.extend(diagnosis.warnings[..warned].iter().map(|warning| line(Colour::Yellow, " warning", warning.clone())));
+    let (contradictions, warnings): (Vec<&String>, Vec<&String>) =
+        diagnosis.warnings.iter().partition(|warning| warning.ends_with(BEYOND_LINKS));
+    let contradictions = contradictions.into_iter().map(|said| whole_line(Colour::Yellow, " warning", said));
+    let mut lines: Vec<Line> = contradictions.collect();
+    let (contradicted, warned) = (lines.len(), if why { warnings.len() } else { EACH.saturating_sub(lines.len()) });
+    lines.push(line(Colour::Dim, " window", window(diagnosis)));
+    lines.push(line(Colour::Dim, " load", load(diagnosis)));
+    lines.extend(warnings.into_iter().take(warned).map(|warning| line(Colour::Yellow, " warning", warning)));
     lines.push(line(Colour::Green, " ▸", diagnosis.answer.clone()));
     let all = &diagnosis.suspects;
     let shown = if why { all.len() } else { SUSPECTS_SHOWN.min(all.len()) };
@@ -118,6 +125,10 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
     let whole = |line: &Line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look);
     if why {
         return lines.iter().map(whole).collect();
+    }
+    // What comes last gives way to what is not cut.
+    while contradicted > 0 && lines.len() > ANSWER_LINES + contradicted && !fits(&lines, LEAD, look) {
+        lines.pop();
     }
     fitted(&lines, LEAD, look)
 }
@@ -402,6 +413,21 @@ pub(crate) mod tests {
             assert!(answer.contains("▸") && answer.contains("the link eth0 of node3 sends"), "{text}");
             assert!(answer.contains("95 %") && answer.contains("none of these"), "{text}");
             assert!(outlier.contains("2 more odd readings: --why"), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_clients_beyond_those_of_links_come_first_and_whole() {
+        let beyond = format!("GET 17.9 GiB/s exceeds the 4.47 GiB/s that the nodes' links sent: {BEYOND_LINKS}");
+        let warnings = vec!["4 of 8 nodes were not read".to_owned(), beyond.clone(), "a second one".to_owned()];
+        let contradicted = Diagnosis { warnings, ..diagnosis(4) };
+        for (width, why) in [(60, false), (80, false), (120, false), (60, true)] {
+            let text = text(&contradicted, why, TextStyle { color: false, width, whole: false });
+            let (answer, _) = text.split_once("\n\n").unwrap();
+            let words = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.starts_with(&format!("warning {beyond} window")), "{width}: {text}");
+            assert!(answer.contains("▸") && words.contains("4 of 8 nodes were not read"), "{width}: {text}");
+            assert!(why || answer.lines().count() <= LINES, "{width}: {text}");
         }
     }
 

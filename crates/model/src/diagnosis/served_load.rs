@@ -1,7 +1,7 @@
 //! What was served, at which instants the load was near its most, and where throughput stopped following demand; and
 //! what a node serves next to others.
 
-use linerate_record::diagnosis::{LoadKnee, OutlierKind, OutlierReading, ReadLoad};
+use linerate_record::diagnosis::{BEYOND_LINKS, LoadKnee, OutlierKind, OutlierReading, ReadLoad};
 use linerate_record::readings::ReadMeasure;
 use linerate_record::units::bytes_per_s_iec;
 
@@ -89,8 +89,7 @@ pub(super) fn beyond_links(load: &ReadLoad) -> Option<String> {
             .map(|counted| (op, counted, way, carried))
     })?;
     Some(format!(
-        "{op} {} exceeds the {} that the nodes' links {way}: the engine's bytes are counted more than once, or clients \
-         run on the nodes",
+        "{op} {} exceeds the {} that the nodes' links {way}: {BEYOND_LINKS}",
         bytes_per_s_iec(counted),
         bytes_per_s_iec(carried)
     ))
