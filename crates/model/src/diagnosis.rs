@@ -35,7 +35,7 @@ use linerate_record::diagnosis::{
     DIAGNOSIS_SCHEMA, Diagnosis, MemberUse, ReadNode, ReadWindow, ResourceUse, SocketUse,
 };
 use linerate_record::explanation::{Explanation, Observations};
-use linerate_record::readings::{ReadMeasure, Readings};
+use linerate_record::readings::{ReadMeasure, Readings, is_drawn_id};
 use linerate_record::site::Site;
 use linerate_record::units::percent;
 
@@ -90,6 +90,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
     let is_nameless = !are_links_read && !interface_mapping::lacks_label(readings, "instance");
     warnings.splice(0..0, nameless(&unknown_nodes).filter(|_| is_nameless));
+    warnings.splice(0..0, drawn_ids(&unknown_nodes));
     let is_every_link_read = interfaces.iter().flatten().all(Option::is_some);
     warnings.splice(0..0, served_load::beyond_links(&load).filter(|_| is_every_link_read));
     caveats.extend(quotas::of_others(&grid));
@@ -308,11 +309,26 @@ fn interfaces<'r>(
 
 /// Machines that may be the nodes whose links are lacking, by names that nobody joins.
 fn nameless(unknown_nodes: &[String]) -> Option<String> {
-    let first = unknown_nodes.first()?;
+    let named: Vec<&String> = unknown_nodes.iter().filter(|name| !is_drawn_id(name)).collect();
+    let first = named.first()?;
     Some(format!(
         "{} machines that were read are no node by any of their names, such as {first}: is node_uname_info scraped, or \
          does --map name a label that has nodes' names?",
-        unknown_nodes.len()
+        named.len()
+    ))
+}
+
+/// What is known by ids alone that software drew for itself.
+fn drawn_ids(unknown_nodes: &[String]) -> Option<String> {
+    let drawn: Vec<&String> = unknown_nodes.iter().filter(|name| is_drawn_id(name)).collect();
+    let first = drawn.first()?;
+    let count = match drawn.len() {
+        1 => "1 instance of the engine counts".to_owned(),
+        many => format!("{many} instances of the engine count"),
+    };
+    Some(format!(
+        "{count} for no node: {first} is the id of a pod or a process and no machine's name: send service.instance.id \
+         with the node's name, or name a label that has it with --map service_instance_id=LABEL"
     ))
 }
 

@@ -1,7 +1,6 @@
 //! Asks for everything in the table over a window, and makes readings of the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use linerate_record::device_name::{is_partition, nvme_head_of_path};
 use linerate_record::readings::{
@@ -15,6 +14,7 @@ use crate::api_response::{FoundSeries, Labels, Matrix, WARNINGS_MAX, matrix};
 use crate::error::PrometheusError;
 use crate::failed_queries::FailedQueries;
 use crate::http_call::PrometheusServer;
+use crate::machine_labels::{host_without_port, naming_label};
 use crate::missing_labels::{self, MissingLabels};
 use crate::name_map::NameMap;
 use crate::scrape_gaps;
@@ -474,33 +474,6 @@ fn label_value<'l>(labels: &'l Labels, name: &str) -> Option<&'l str> {
     labels.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-/// The first of some labels that names a machine: an engine of one node calls itself by a loopback address, which each
-/// machine has. What is scraped at such an instance is called by it as its other exporters are.
-pub(crate) fn naming_label<'l>(wanted: &[&str], value: impl Fn(&str) -> Option<&'l str>) -> Option<&'l str> {
-    let names_one = |label: &&str| value(label).filter(|text| *label == "instance" || !is_loopback(text));
-    wanted.iter().find_map(names_one).or_else(|| wanted.iter().find_map(|label| value(label)))
-}
-
-/// Whether an address is of whichever machine it is looked up on.
-fn is_loopback(instance: &str) -> bool {
-    let host = host_without_port(instance);
-    let by_address = |address: IpAddr| address.is_loopback() || address.is_unspecified();
-    host.parse().map_or_else(|_| host.eq_ignore_ascii_case("localhost"), by_address)
-}
-
-/// A host without its port and scheme: exporters of one machine listen at several.
-pub(crate) fn host_without_port(instance: &str) -> &str {
-    let bare = instance.split_once("://").map_or(instance, |(_, rest)| rest);
-    let bare = bare.split('/').next().unwrap_or(bare);
-    if let Some(inner) = bare.strip_prefix('[') {
-        return inner.split(']').next().unwrap_or(inner);
-    }
-    match bare.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') && port.bytes().all(|b| b.is_ascii_digit()) => host,
-        _ => bare,
-    }
-}
-
 /// Other names of the machines that have series.
 fn other_names(
     server: &mut PrometheusServer,
@@ -557,20 +530,6 @@ mod tests {
         }
         assert_eq!(gathered.remarks.len(), WARNINGS_MAX + 1);
         assert_eq!(gathered.remarks[WARNINGS_MAX], "Prometheus warns of more: 100 of its warnings are kept");
-    }
-
-    #[test]
-    fn an_instance_is_its_host() {
-        for (instance, host) in [
-            ("10.0.0.1:9100", "10.0.0.1"),
-            ("http://node1:9000/minio", "node1"),
-            ("[fd00::1]:9100", "fd00::1"),
-            ("fd00::1", "fd00::1"),
-            ("node1", "node1"),
-            ("node1:metrics", "node1:metrics"),
-        ] {
-            assert_eq!(host_without_port(instance), host, "{instance}");
-        }
     }
 
     #[test]

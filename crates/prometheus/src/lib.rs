@@ -13,6 +13,7 @@ pub mod exposition;
 mod failed_queries;
 mod gather;
 mod http_call;
+mod machine_labels;
 pub mod metrics_pages;
 mod missing_labels;
 pub mod name_map;

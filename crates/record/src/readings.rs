@@ -38,6 +38,18 @@ pub const VALUES_MAX: u64 = 64_000_000;
 /// Longest name of a rack, in bytes, as a fleet file has it.
 const RACK_BYTES_MAX: usize = 63;
 
+/// Whether a name is an id that software draws for itself, as a pod and an instance of a service have it, and so names
+/// no machine: 8, 4, 4, 4 and 12 hexadecimal digits.
+#[must_use]
+pub fn is_drawn_id(name: &str) -> bool {
+    let lengths = [8, 4, 4, 4, 12];
+    let mut parts = name.split('-');
+    let is_part = |length| {
+        parts.next().is_some_and(|part: &str| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    lengths.into_iter().all(is_part) && name.len() == 36
+}
+
 /// What was read over a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Readings {
@@ -189,6 +201,15 @@ mod tests {
         let series =
             ReadSeries { of: ReadMeasure::LinkSent, machine: "n1".to_owned(), part: "eth0".to_owned(), values };
         Readings { schema: READINGS_SCHEMA, step_ms: 1000, steps: 2, series: vec![series], ..Readings::default() }
+    }
+
+    #[test]
+    fn an_id_that_software_drew_is_no_name() {
+        const ID: &str = "5e1c2a9e-6f0b-4f7e-9d55-0a1b2c3d4e5f";
+        assert!(is_drawn_id(ID) && is_drawn_id(&ID.to_uppercase()));
+        for name in ["", "n1", "minio-0", "10.0.0.1", &ID[1..], &format!("{ID}-1"), &ID.replace('5', "g")] {
+            assert!(!is_drawn_id(name), "{name}");
+        }
     }
 
     #[test]

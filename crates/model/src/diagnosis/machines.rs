@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::readings::{ReadMeasure, Readings, StatedMachine};
+use linerate_record::readings::{ReadMeasure, Readings, StatedMachine, is_drawn_id};
 use linerate_record::site::Site;
 
 /// A node with readings.
@@ -51,7 +51,9 @@ pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
     let by_service = found.iter().filter(|one| has(one, &linked)).count() > all;
     for (one, kind) in found.iter().zip(kinds) {
         let is_node = if is_named { kind.is_some() } else { !by_service || has(one, &served) };
-        if is_node && (has(one, &linked) || has(one, &served)) {
+        // By such an id alone nobody knows which node it is.
+        let is_drawn = one.names.iter().chain(&one.keys).all(|name| is_drawn_id(name));
+        if is_node && !is_drawn && (has(one, &linked) || has(one, &served)) {
             let group = kind.unwrap_or(0);
             sorted.nodes.push(ReadMachine { name: reported(site, one, group), group, keys: one.keys.clone() });
         } else {
@@ -306,6 +308,22 @@ mod tests {
         ] {
             assert_eq!(reported(&machines(&site(), &readings(keys, names))), nodes, "{keys:?}");
         }
+    }
+
+    #[test]
+    fn what_is_known_by_a_drawn_id_alone_is_no_node() {
+        let [one, other] = ["5e1c2a9e-6f0b-4f7e-9d55-0a1b2c3d4e5f", "5E1C2A9E-6F0B-4F7E-9D55-0A1B2C3D4E60"];
+        let keys = [
+            ("10.0.0.1", ReadMeasure::LinkSent),
+            ("10.0.0.2", ReadMeasure::LinkSent),
+            (one, ReadMeasure::ClientSent),
+            (other, ReadMeasure::ClientSent),
+        ];
+        let found = machines(&site(), &readings(&keys, &[]));
+        assert_eq!(reported(&found), [("10.0.0.1", 1), ("10.0.0.2", 1)]);
+        assert_eq!(found.unknown_nodes.len(), 2, "{:?}", found.unknown_nodes);
+        let found = machines(&site(), &readings(&keys, &[("10.0.0.1", "storage-1"), (one, "storage-1")]));
+        assert_eq!(reported(&found), [("storage-1", 2)], "a name that the source has for it");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use linerate_record::site::Product;
 use super::{MetricsTarget, PagesRequest};
 use crate::error::PrometheusError;
 use crate::exposition::{MetricsPage, PageSample};
-use crate::gather::{host_without_port, naming_label, rounded};
+use crate::gather::rounded;
+use crate::machine_labels::{host_without_port, naming_label};
 use crate::series_table::{GATEWAYS, MetricExporter, PageValue, SourceRow, rows};
 
 /// Most series of one page: of 484 servers, twenty each.
