@@ -26,6 +26,16 @@ pub enum PrometheusError {
         limit_s: u64,
         query: String,
     },
+    /// Answers that are late together.
+    #[error(
+        "{url} did not answer all queries within {limit_s} s, ten times --timeout: ask for a shorter window with \
+             --from and --to, or wait longer with --timeout"
+    )]
+    Overdue {
+        url: String,
+        /// How long all answers were waited for.
+        limit_s: u64,
+    },
     /// A status that says that the caller may not.
     #[error(
         "{url} answered {status}{why}: give a token with --bearer-file, or a name and a password with --user and \

@@ -62,6 +62,9 @@ impl fmt::Debug for PrometheusAccess {
     }
 }
 
+/// Answers that may take their whole time: what all queries may take together, in times of one answer.
+pub const ANSWERS_IN_ALL: u32 = 10;
+
 /// What is asked of whom, and how.
 pub struct PrometheusRequest {
     pub address: PrometheusAddress,
@@ -70,7 +73,7 @@ pub struct PrometheusRequest {
     pub headers: Vec<(String, String)>,
     /// Whom to believe, over TLS.
     pub trust: Trust,
-    /// How long each answer may take.
+    /// How long each answer may take; all of them together, [`ANSWERS_IN_ALL`] times as long.
     pub timeout: Duration,
     pub cancel: CancelToken,
 }
@@ -78,6 +81,8 @@ pub struct PrometheusRequest {
 /// A Prometheus that can be asked.
 pub struct PrometheusServer {
     requested: PrometheusRequest,
+    /// Since when its answers are waited for.
+    begun: Instant,
     sockets: Vec<SocketAddr>,
     tls: Option<(TlsClient, ServerName<'static>)>,
     /// Whether it takes forms, or queries in the path alone: some proxies let nothing but GET through.
@@ -99,6 +104,7 @@ impl PrometheusServer {
     /// # Errors
     /// A name that is not found, or that no certificate can be for.
     pub fn new(requested: PrometheusRequest) -> Result<PrometheusServer, PrometheusError> {
+        let begun = Instant::now();
         let PrometheusAddress { host, port, is_tls, .. } = &requested.address;
         let no_name = |why: String| PrometheusError::Name { host: host.clone(), why };
         let found = name_lookup::addresses((host.clone(), *port), requested.timeout);
@@ -112,13 +118,22 @@ impl PrometheusServer {
                 |error: rustls::Error| PrometheusError::Tls { url: requested.address.url(), why: words(&error) };
             Ok((TlsClient::new(requested.trust.clone()).map_err(of_tls)?, name))
         });
-        Ok(PrometheusServer { sockets, tls: tls.transpose()?, requested, takes_forms: true })
+        Ok(PrometheusServer { begun, sockets, tls: tls.transpose()?, requested, takes_forms: true })
     }
 
     /// Where it is, as a URL.
     #[must_use]
     pub fn url(&self) -> String {
         self.requested.address.url()
+    }
+
+    /// What is left of the time of one answer, and of all of them.
+    fn time_left(&self) -> Result<Duration, PrometheusError> {
+        let all = self.requested.timeout * ANSWERS_IN_ALL;
+        match all.saturating_sub(self.begun.elapsed()) {
+            Duration::ZERO => Err(PrometheusError::Overdue { url: self.url(), limit_s: all.as_secs() }),
+            left => Ok(left.min(self.requested.timeout)),
+        }
     }
 
     /// Asks, and waits for a whole answer of success. `query` is quoted where there is none. One who has too much to do
@@ -129,7 +144,7 @@ impl PrometheusServer {
         form: &[(&str, &str)],
         query: &str,
     ) -> Result<HttpResponse, PrometheusError> {
-        let (form, begun, limit) = (encoded(form), Instant::now(), self.requested.timeout);
+        let (form, begun, limit) = (encoded(form), Instant::now(), self.time_left()?);
         let mut answer = self.tried(path, &form, query, limit)?;
         for least in BACKOFF {
             let wait = answer.rests(least);

@@ -22,4 +22,4 @@ pub mod series_table;
 
 pub use error::PrometheusError;
 pub use gather::{GatheredWindow, gather};
-pub use http_call::{PrometheusAccess, PrometheusRequest, PrometheusServer};
+pub use http_call::{ANSWERS_IN_ALL, PrometheusAccess, PrometheusRequest, PrometheusServer};

@@ -1,7 +1,7 @@
 //! A server that answers as Prometheus does, and as what stands before one does: what becomes of each answer.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use linerate_prometheus::address::PrometheusAddress;
 use linerate_prometheus::name_map::{NameMap, pair};
 use linerate_prometheus::{
-    GatheredWindow, PrometheusAccess, PrometheusError, PrometheusRequest, PrometheusServer, gather,
+    ANSWERS_IN_ALL, GatheredWindow, PrometheusAccess, PrometheusError, PrometheusRequest, PrometheusServer, gather,
 };
 use linerate_record::readings::{ReadMeasure, Readings};
 use linerate_record::site::Product;
@@ -30,22 +30,7 @@ fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (PrometheusAddre
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
-            loop {
-                let text = String::from_utf8_lossy(&request).into_owned();
-                let body = text.split_once("\r\n\r\n").map(|(head, body)| {
-                    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-                    (length.and_then(|length| length.parse::<usize>().ok()).unwrap_or(0), body.len())
-                });
-                if body.is_some_and(|(wanted, have)| have >= wanted) {
-                    break;
-                }
-                match stream.read(&mut buffer) {
-                    Ok(0) | Err(_) => break,
-                    Ok(read) => request.extend_from_slice(&buffer[..read]),
-                }
-            }
-            let request = String::from_utf8_lossy(&request).into_owned();
+            let request = read_request(&mut stream);
             let answer = answer(&request);
             // Whoever has an answer finds the request among those that were made.
             kept.lock().expect("no test has failed with it").push(request);
@@ -53,6 +38,25 @@ fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (PrometheusAddre
         }
     });
     (address, requests)
+}
+
+/// A head with its form.
+fn read_request(stream: &mut TcpStream) -> String {
+    let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&request).into_owned();
+        let body = text.split_once("\r\n\r\n").map(|(head, body)| {
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+            (length.and_then(|length| length.parse::<usize>().ok()).unwrap_or(0), body.len())
+        });
+        if body.is_some_and(|(wanted, have)| have >= wanted) {
+            return text;
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return text,
+            Ok(read) => request.extend_from_slice(&buffer[..read]),
+        }
+    }
 }
 
 fn reply(status: &str, kind: &str, body: &str) -> String {
@@ -259,6 +263,52 @@ fn a_server_that_does_not_answer_is_given_up_in_time() {
     let nobody = PrometheusAddress::read("http://127.0.0.1:9").unwrap();
     let fault = requested(nobody, PrometheusAccess::Open, &NameMap::default()).unwrap_err().to_string();
     assert!(fault.contains("failed to reach http://127.0.0.1:9"), "{fault}");
+}
+
+/// Sends an answer that never ends, a byte at a time, until whoever waits for it has gone.
+fn trickle(stream: &mut TcpStream) {
+    let begins = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{";
+    let (mut sent, mut buffer) = (stream.write_all(begins), [0; 64]);
+    stream.set_read_timeout(Some(Duration::from_millis(50))).expect("a socket has a timeout");
+    for _ in 0..1_000_000 {
+        // A read that times out is the pause between two bytes.
+        if sent.is_err() || matches!(stream.read(&mut buffer), Ok(0)) {
+            return;
+        }
+        sent = stream.write_all(b" ");
+    }
+}
+
+#[test]
+fn answers_that_trickle_end_the_reading_once_all_of_them_have_taken_their_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = PrometheusAddress::read(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let trickled = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&trickled);
+    thread::spawn(move || {
+        let mut rows = 0;
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let request = read_request(&mut stream);
+            let is_of_scrapes = request.contains("count_over_time");
+            rows += usize::from(!is_of_scrapes && span_s(&request) > 25.0);
+            // One row of three is answered: no other bound on late answers is met first.
+            if is_of_scrapes || rows % 3 == 1 {
+                let _ = stream.write_all(healthy(&request).as_bytes());
+            } else {
+                count.fetch_add(1, Ordering::Relaxed);
+                trickle(&mut stream);
+            }
+        }
+    });
+    let (access, timeout) = (PrometheusAccess::Open, Duration::from_secs(1));
+    let (headers, trust, cancel) = (Vec::new(), Trust::Anything, CancelToken::Nothing);
+    let request = PrometheusRequest { address, access, headers, trust, timeout, cancel };
+    let mut server = PrometheusServer::new(request).unwrap();
+    let fault = gather(&mut server, WINDOW, &NameMap::default(), Product::Minio, |_| {}).unwrap_err();
+    assert!(matches!(fault, PrometheusError::Overdue { limit_s: 10, .. }), "{fault}");
+    assert!(fault.to_string().contains("within 10 s, ten times --timeout"), "{fault}");
+    assert!(trickled.load(Ordering::Relaxed) <= ANSWERS_IN_ALL as usize, "{trickled:?}");
 }
 
 #[test]

@@ -91,7 +91,8 @@ pub(crate) struct SourceFlags {
     /// Accept any certificate of --prometheus or --engine-metrics.
     #[arg(long, requires = "scraped")]
     pub(crate) insecure: bool,
-    /// How long each answer of --prometheus may take.
+    /// How long each answer of --prometheus may take. All of them together may take ten times as long; then the reading
+    /// ends with an error.
     #[arg(long, value_name = "TIME", requires = "prometheus", default_value = "60s", value_parser = timeout_within)]
     pub(crate) timeout: Duration,
     /// Read the nodes of --fleet now, for as long as --for says, and judge that against the site: links and members of
