@@ -24,7 +24,7 @@ use linerate_analysis::net::{NetVisitPlan, bond_under, median_per_s, searched_on
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::net_protocol::{NetAddress, NetOrder};
 use linerate_fleet::node_reach::NodeReach;
-use linerate_record::fleet::Allowed;
+use linerate_record::fleet::{Allowed, UnreachedNode};
 use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRoute, NetRun, NetVisit};
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, duration_ns, whole_ns};
@@ -33,7 +33,7 @@ use linerate_wire::clock::{Clock, unix_base_ns};
 use crate::files::net_folder::{MANIFEST, VISITS};
 use crate::files::{run_folder, site_update};
 use crate::remote::net_token;
-use crate::remote::node_access::{self, Coordinator};
+use crate::remote::node_access::{self, Coordinator, unreached_in_words};
 use crate::run::random_bytes::random_bytes;
 use crate::run::{consent, interrupt, metrics};
 use crate::terminal::failure::{Failure, code};
@@ -476,10 +476,10 @@ fn net_manifest(flags: &NetFlags, fleet: &NetFleet<'_>, schedule: &NetSchedule, 
         place: depends_on_placement.then(|| routes::net_place(&fleet.nodes[of.node], second.as_ref())),
         rack: fleet.nodes[of.node].rack.clone(),
     };
-    let unreached = fleet
-        .lost
-        .iter()
-        .map(|(node, lost)| format!("{} was not reached, and is in no pair: {}", fleet.nodes[*node].name, lost.why));
+    let unremedied = |lost: &UnreachedNode| UnreachedNode { remedy: String::new(), ..lost.clone() };
+    let lost: Vec<_> = fleet.lost.iter().map(|(node, lost)| (&fleet.nodes[*node], unremedied(lost))).collect();
+    let unreached = unreached_in_words(lost.iter().map(|(node, lost)| (*node, lost)));
+    let unreached = unreached.into_iter().map(|reason| format!("not reached, and in no pair: {reason}"));
     let preset = (!flags.stands_for.is_empty()).then(|| format!("the preset {}", flags.stands_for));
     NetRun {
         schema: NET_SCHEMA,

@@ -176,6 +176,29 @@ pub(crate) fn clean_all(nodes: &[FleetNode]) -> Result<Vec<(FleetRow, Option<Unr
     })
 }
 
+/// Reasons that a message lists; of more, the others are counted.
+const LISTED_REASONS_MAX: usize = 5;
+
+/// Why nodes were not reached, those with the same reason together: each reason on a line of its own, the first of
+/// them in full.
+pub(crate) fn unreached_list<'n>(lost: impl IntoIterator<Item = (&'n FleetNode, &'n UnreachedNode)>) -> String {
+    let all = unreached_in_words(lost);
+    let listed: String = all.iter().take(LISTED_REASONS_MAX).map(|reason| format!("\n  {reason}")).collect();
+    match all.len().saturating_sub(LISTED_REASONS_MAX) {
+        0 => listed,
+        1 => listed + "\n  and 1 more reason",
+        more => format!("{listed}\n  and {more} more reasons"),
+    }
+}
+
+/// The same as sentences.
+pub(crate) fn unreached_in_words<'n>(
+    lost: impl IntoIterator<Item = (&'n FleetNode, &'n UnreachedNode)>,
+) -> Vec<String> {
+    let rows: Vec<_> = lost.into_iter().map(|(node, lost)| (fleet_row(node), lost)).collect();
+    linerate_report::fleet::unreached_in_words(rows.iter().map(|(row, lost)| (row, *lost)))
+}
+
 fn fleet_row(node: &FleetNode) -> FleetRow {
     FleetRow {
         name: node.name.clone(),

@@ -65,11 +65,15 @@ pub(super) fn shared<'r>(
     problems
 }
 
-/// The same as sentences of an error.
+/// The same as sentences of an error; a remedy that is empty is none.
 #[must_use]
 pub fn unreached_in_words<'r>(faults: impl IntoIterator<Item = (&'r FleetRow, &'r UnreachedNode)>) -> Vec<String> {
     let problems = shared(faults, false);
-    problems.iter().map(|problem| format!("{}: {}; {}", problem.names(), problem.why, problem.remedy)).collect()
+    let sentence = |problem: &SharedProblem<'_>| {
+        let remedy = if problem.remedy.is_empty() { String::new() } else { format!("; {}", problem.remedy) };
+        format!("{}: {}{remedy}", problem.names(), problem.why)
+    };
+    problems.iter().map(sentence).collect()
 }
 
 /// Nodes that were not reached as rows of a report; with `each`, a row for each that differs in anything.

@@ -33,7 +33,7 @@ use super::lost_clients::{LostClientEntry, LostClients};
 use super::point_ending::PointEnding;
 use crate::files::run_folder::JsonLines;
 use crate::remote::node_access;
-use crate::remote::node_access::{Coordinator, CoordinatorEvent, LostAgent};
+use crate::remote::node_access::{Coordinator, CoordinatorEvent, LostAgent, unreached_list};
 use crate::run::interrupt;
 use crate::terminal::failure::{Failure, code};
 
@@ -49,7 +49,7 @@ const START_LEAD_EACH_NS: u64 = 1_000_000;
 /// How long a client that was ended there may take to say so behind its last figures.
 const LAST_REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many clients that could not be reached are named.
+/// How many clients are named in a list.
 const LISTED_CLIENTS_MAX: usize = 10;
 
 struct BenchClient {
@@ -368,14 +368,8 @@ fn read_only_agent() -> UnreachedNode {
 
 /// Which clients were not reached, and why.
 fn unreached_failure(nodes: &[FleetNode], lost: &BTreeMap<usize, UnreachedNode>) -> Failure {
-    let named = lost.iter().take(LISTED_CLIENTS_MAX).filter_map(|(client, fault)| {
-        let node = nodes.get(*client)?;
-        Some(format!("\n  {}: {}; {}", node.name, fault.why, fault.remedy))
-    });
-    let named: String = named.collect();
-    let more = lost.len().saturating_sub(LISTED_CLIENTS_MAX);
-    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-    let why = format!("{} of {} clients cannot load; nothing was loaded:{named}{more}", lost.len(), nodes.len());
+    let reasons = unreached_list(lost.iter().filter_map(|(client, fault)| Some((nodes.get(*client)?, fault))));
+    let why = format!("{} of {} clients cannot load; nothing was loaded:{reasons}", lost.len(), nodes.len());
     Failure::Outcome { why, code: code::TARGET }
 }
 

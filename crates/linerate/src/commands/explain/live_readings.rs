@@ -18,16 +18,13 @@ use linerate_wire::clock::Clock;
 
 use super::engine_metrics::{self, EngineSampler};
 use super::source_flags::SourceFlags;
-use crate::remote::node_access::{self, Coordinator, CoordinatorEvent};
+use crate::remote::node_access::{self, Coordinator, CoordinatorEvent, unreached_list};
 use crate::run::interrupt;
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::progress::Progress;
 
 /// How long the coordinator waits for something to happen before it looks whether to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// How many nodes that are not reached are told with their reasons.
-const LISTED_REASONS_MAX: usize = 5;
 
 /// From the last agent that is there to the first look: every agent has its order by then.
 const START_LEAD: Duration = Duration::from_millis(1_500);
@@ -191,18 +188,13 @@ impl FleetWatch<'_> {
         Ok(met)
     }
 
-    /// Why nodes were not reached, the first of them in full.
+    /// Why nodes were not reached, the first reasons in full.
     fn unreached_text(&self, what: &str) -> String {
         let is_storage = |node: &usize| self.nodes[*node].role == NodeRole::Storage;
         let storage_nodes = (0..self.nodes.len()).filter(is_storage).count();
-        let why = |(node, lost): (&usize, &UnreachedNode)| {
-            format!("{}: {}; {}", self.nodes[*node].name, lost.why, lost.remedy)
-        };
-        let lost: Vec<String> =
-            self.lost.iter().filter(|(node, _)| is_storage(node)).take(LISTED_REASONS_MAX).map(why).collect();
-        let more = self.lost.keys().filter(|node| is_storage(node)).count().saturating_sub(lost.len());
-        let more = if more > 0 { format!("\n  {more} more") } else { String::new() };
-        format!("{what}, of {storage_nodes}:\n  {}{more}", lost.join("\n  "))
+        let lost = self.lost.iter().filter(|(node, _)| is_storage(node));
+        let reasons = unreached_list(lost.map(|(node, lost)| (&self.nodes[*node], lost)));
+        format!("{what}, of {storage_nodes}:{reasons}")
     }
 
     /// Has all of them read, and takes what they say until all is over.

@@ -15,7 +15,7 @@ use linerate_record::net::{NetDatagrams, NetLoad, NetMachine, NetPair, NetRoute,
 use linerate_record::run::StopReason;
 use linerate_wire::clock::Clock;
 
-use crate::remote::node_access::{Coordinator, CoordinatorEvent};
+use crate::remote::node_access::{Coordinator, CoordinatorEvent, unreached_list};
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::progress::Progress;
 
@@ -27,9 +27,6 @@ const START_LEAD: Duration = Duration::from_millis(200);
 
 /// How long agents may take to tell what they counted once a round is cut short.
 const INTERRUPTED_REPORT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How many machines that are not reached are told with their reasons.
-const LISTED_REASONS_MAX: usize = 5;
 
 /// A machine that takes part: its place here is its number in the run.
 pub(super) struct LinkedMachine {
@@ -143,14 +140,9 @@ impl NetFleet<'_> {
         (0_u32..).zip(&self.linked).filter(|(_, of)| is_there(of)).map(|(number, _)| number).collect()
     }
 
-    /// Why machines are not there, the first of them in full.
+    /// Why machines are not there, the first reasons in full.
     pub(super) fn reasons(&self) -> String {
-        let why = |(node, lost): (&usize, &UnreachedNode)| {
-            format!("\n  {}: {}; {}", self.nodes[*node].name, lost.why, lost.remedy)
-        };
-        let listed_reasons: String = self.lost.iter().take(LISTED_REASONS_MAX).map(why).collect();
-        let more = self.lost.len().saturating_sub(LISTED_REASONS_MAX);
-        if more > 0 { format!("{listed_reasons}\n  {more} more") } else { listed_reasons }
+        unreached_list(self.lost.iter().map(|(node, lost)| (&self.nodes[*node], lost)))
     }
 
     pub(super) fn visit(
