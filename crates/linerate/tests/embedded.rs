@@ -380,6 +380,18 @@ fn levels_are_visited_in_rounds_for_the_time_that_is_given_and_once_for_a_durati
     let text = shown(&linerate().arg("report").arg(rounds.path()).output().unwrap());
     assert_eq!(text.matches("×6").count(), 2, "one row a concurrency:\n{text}");
     assert!(text.contains("a quick look, without 95 % intervals; --time 2m gives these"), "{text}");
+    let line = |flags: &str| {
+        let folder = tempdir().unwrap();
+        let typed = format!("bench --target null --op get --obj.size 4KiB --concurrent 1 --duration 200ms {flags}");
+        let output = linerate().args(words(&typed)).arg("-o").arg(folder.path().join("run")).output().unwrap();
+        assert!(output.status.success(), "{}", shown(&output));
+        String::from_utf8(output.stderr).unwrap().lines().next().unwrap_or_default().to_owned()
+    };
+    let beforehand = "a quick look: its ± is not a 95 % interval; --time 1m gives one";
+    assert_eq!(line("--time 1s"), beforehand, "before anything else");
+    for flags in ["--time 3s", "--time 1s --quiet", "--time 1s --json"] {
+        assert!(!line(flags).contains("quick look"), "{flags}");
+    }
     let view = bench_view(once.path(), &format!("{flags} --concurrent 2 --duration 2s --warmup 200ms"));
     let point = points(&view)[0];
     assert_eq!((point.ended, point.warmup_ms, point.measured_ms), (Some(StopReason::Duration), 200, 2_000));

@@ -128,7 +128,20 @@ fn visit_ns(load: &Load) -> u64 {
 
 /// What must be said of intervals of too few visits; `None` where there are enough.
 fn quick_look(load: &Load) -> Option<String> {
-    let minutes = match (&load.levels, load.time.series_ns) {
+    quick_look_minutes(load)
+        .map(|minutes| format!("a quick look, without 95 % intervals; --time {minutes}m gives these"))
+}
+
+/// The same in a line before a load starts.
+#[must_use]
+pub fn quick_look_beforehand(load: &Load) -> Option<String> {
+    quick_look_minutes(load)
+        .map(|minutes| format!("a quick look: its ± is not a 95 % interval; --time {minutes}m gives one"))
+}
+
+/// The minutes of `--time` that give enough visits, where there are too few for an interval of 95 %.
+fn quick_look_minutes(load: &Load) -> Option<u64> {
+    match (&load.levels, load.time.series_ns) {
         (Levels::Given(levels), Some(series_ns)) => {
             let rounds = visit_times::rounds(series_ns, levels.len(), visit_ns(load));
             let minutes = minutes_of_visits(levels.len(), visit_ns(load) / 1_000_000);
@@ -136,8 +149,7 @@ fn quick_look(load: &Load) -> Option<String> {
         }
         (Levels::Searched { .. }, _) => (load.time.duration_ns < SEARCH_POINT_NS).then_some(SEARCH_MINUTES),
         _ => None,
-    };
-    minutes.map(|minutes| format!("a quick look, without 95 % intervals; --time {minutes}m gives these"))
+    }
 }
 
 /// The load and what it writes in words, for whoever must consent to it; each of its series is measured from so many

@@ -35,6 +35,7 @@ use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::sanitize::clause;
 use linerate_record::shell;
 use linerate_record::threshold::Threshold;
+use linerate_report::dry_run::quick_look_beforehand;
 
 use crate::files::{run_folder, run_view};
 use crate::run::cleanup::bucket_contents_text;
@@ -69,6 +70,8 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     interrupt::end_before_load()?;
     if !flags.output.quiet {
         notes.iter().for_each(|note| progress::print_error(&format!("note: {note}")));
+        let quick_look = quick_look_beforehand(&load_description).filter(|_| !flags.output.json);
+        quick_look.iter().for_each(|text| progress::print_error(text));
     }
     let prepared = PreparedRun::prepare(load_description, run_context, prerequisites)?;
     // From here on there may be something to clear up, so that signals end the run in good order.
