@@ -64,7 +64,8 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let newly = folder.newly_replaced_machines(&request.replaced);
     let to_do =
         replaced_machines::remaining_commands(&rendering.pools, namespace, &newly, &output.display().to_string());
-    printing::print(&format!("{}{to_do}", summary::render_summary(&rendering, output, &written)))?;
+    let summary = summary::render_summary(&rendering, output, &written, printing::columns());
+    printing::print(&format!("{summary}{to_do}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,4 +1,4 @@
-//! What `linerate render` says.
+//! What `linerate render` says, in lines of a terminal.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,17 +13,22 @@ use super::output_folder::WrittenFolder;
 /// Most paths that are named.
 const LISTED_PATHS_MAX: usize = 10;
 
-/// The variant with its ceilings beside those of the others, and what became of the folder.
-pub(super) fn render_summary(rendering: &Rendering, output: &Path, written: &WrittenFolder) -> String {
+/// The variant with its ceilings beside those of the others, and what became of the folder; in lines of at most
+/// `columns`, where that is stated.
+pub(super) fn render_summary(
+    rendering: &Rendering,
+    output: &Path,
+    written: &WrittenFolder,
+    columns: Option<usize>,
+) -> String {
     let (choice, mut text) = (&rendering.choice, String::new());
     // Writing to a string does not fail.
     let _ = writeln!(text, "variant {}: {}", choice.variant.name(), choice.variant.summary());
     let _ = writeln!(text, "  why   {}", choice.why);
-    let _ =
-        writeln!(text, "\n  {:9}{:>12}  {:30}{:>12}  bottleneck", "variant", "GET up to", "bottleneck", "PUT up to");
+    let _ = writeln!(text, "\n  {:9}{:4}{:>12}  bottleneck", "variant", "op", "up to");
     for one in &rendering.weighed {
         let mark = if one.variant == choice.variant { "*" } else { " " };
-        let _ = writeln!(text, "{mark} {}", row(one));
+        text.push_str(&rows(mark, one));
     }
     for lost in &rendering.lost {
         let _ = write!(text, "\n  lost  {lost}");
@@ -38,13 +43,16 @@ pub(super) fn render_summary(rendering: &Rendering, output: &Path, written: &Wri
         output.display(),
         files - changed
     );
-    text
+    columns.map_or(text.clone(), |columns| lines::folded(&text, columns))
 }
 
-fn row(one: &WeighedVariant) -> String {
-    let (get, put) = (rate(one.get), rate(one.put));
+/// A row for GET and one for PUT: names of bottlenecks have up to 44 columns.
+fn rows(mark: &str, one: &WeighedVariant) -> String {
     let name = |limit: Limit| limit.bottleneck.map_or("nothing", |resource| resource.name());
-    format!("{:9}{get:>12}  {:30}{put:>12}  {}", one.variant.name(), name(one.get), name(one.put))
+    let row = |mark: &str, variant: &str, op: &str, limit: Limit| {
+        format!("{mark} {variant:9}{op:4}{:>12}  {}\n", rate(limit), name(limit))
+    };
+    row(mark, one.variant.name(), "GET", one.get) + &row(" ", "", "PUT", one.put)
 }
 
 fn rate(limit: Limit) -> String {
