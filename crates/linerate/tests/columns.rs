@@ -1,4 +1,4 @@
-//! What a terminal of 80 columns gets fits it.
+//! What a terminal of 80 columns gets fits it, and the first screen of a verb fits 40 lines.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,6 +14,9 @@ use tempfile::tempdir;
 use crate::running::{bench_view, linerate, words};
 
 const COLUMNS: u16 = 80;
+
+/// Lines of the first screen of a verb.
+const LINES: usize = 40;
 
 /// What a command prints where its output and its errors are a terminal, and how it ended.
 fn on_a_terminal(mut command: Command) -> (String, Option<i32>) {
@@ -51,15 +54,27 @@ fn may_be_longer(line: &str) -> bool {
     copied.iter().any(|command| line.starts_with(command)) || !labelled.contains(' ')
 }
 
+/// The flags that ask for more than a first screen.
+const WHOLE: [&str; 2] = ["--all", "--why"];
+
+/// Whether what a command prints has the columns of a terminal, and the lines of a first screen unless all is wanted.
 fn assert_fits(args: &[&str], code: i32) {
     let mut command = linerate();
-    command.args(args).current_dir(repository());
+    command.args(args);
+    assert_output_fits(command, args, code);
+}
+
+fn assert_output_fits(mut command: Command, args: &[&str], code: i32) {
+    command.current_dir(repository());
     let (text, ended) = on_a_terminal(command);
     assert_eq!(ended, Some(code), "{args:?}: {text}");
     assert!(!text.trim().is_empty(), "{args:?} prints nothing");
     let long = |line: &&str| line.chars().count() > usize::from(COLUMNS) && !may_be_longer(line);
     let long: Vec<&str> = text.lines().filter(long).collect();
     assert!(long.is_empty(), "{args:?}: {long:#?}");
+    let is_whole = args.iter().any(|arg| WHOLE.contains(arg));
+    let lines = text.lines().count();
+    assert!(is_whole || lines <= LINES, "{args:?}: {lines} lines:\n{text}");
 }
 
 fn repository() -> PathBuf {
@@ -116,7 +131,57 @@ fn audits_and_changes_of_settings_fit_a_terminal() {
         }
     }
     assert_fits(&["tune", "diff", "--profile", "s3-storage-node"], 0);
+    assert_fits(&["tune", "diff", "--profile", "s3-storage-node", "--all"], 0);
     assert_fits(&["tune", "status"], 0);
+    assert_fits(&["tune", "log"], 0);
+}
+
+/// On a machine of which much differs, a screen has what weighs most and a pipe has everything.
+#[test]
+fn the_first_screen_of_a_diff_has_the_changes_that_weigh_most_and_a_pipe_has_all() {
+    let folder = tempdir().unwrap();
+    let capture = folder.path().join("capture");
+    let copied = Command::new("cp").arg("-r").arg(repository().join("captures/many-processors-6.1")).arg(&capture);
+    assert!(copied.status().unwrap().success());
+    std::fs::write(capture.join("etc/machine-id"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    let root = capture.to_str().unwrap();
+    let mut command = linerate();
+    command.args(["tune", "diff", "--root", root]);
+    let (text, code) = on_a_terminal(command);
+    assert!(code == Some(0) && text.lines().count() <= 25, "{code:?} {}: {text}", text.lines().count());
+    assert!(text.starts_with(" ▸ ") && text.contains(" changes for s3-storage-node"), "{text}");
+    assert!(text.matches(" · ").count() >= 8 && text.contains(" more: --all"), "{text}");
+    assert!(text.ends_with("nothing is written: name a file with -o\n"), "{text}");
+    let piped = linerate().args(["tune", "diff", "--root", root]).output().unwrap().stdout;
+    let piped = String::from_utf8(piped).unwrap();
+    assert!(piped.lines().count() > 80 && piped.matches("      risk ").count() > 25, "{piped}");
+    assert_fits(&["tune", "diff", "--root", root, "--all"], 0);
+}
+
+#[test]
+fn what_is_rendered_fits_a_terminal() {
+    for site in ["minio-8-kubernetes", "rustfs-4-kubernetes"] {
+        let folder = tempdir().unwrap();
+        let (site, output) = (format!("examples/{site}.yaml"), folder.path().join("gitops"));
+        assert_fits(&["render", &site, "-o", output.to_str().unwrap()], 0);
+    }
+}
+
+/// The help that stands where no command is named is on standard error.
+#[test]
+fn linerate_alone_groups_its_verbs_on_one_screen() {
+    let output = linerate().output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for group in ["\nMeasure:\n  bench ", "\nPredict:\n  plan ", "\nDiagnose:\n  explain ", "\nChange:\n  tune "] {
+        assert!(text.contains(group), "{group:?}: {text}");
+    }
+    assert!(text.lines().count() <= LINES && !text.contains("\nCommands:"), "{text}");
+    assert!(
+        text.ends_with("error: no command behind \"linerate\": type linerate bench, or another command of these\n")
+    );
+    let tune = String::from_utf8(linerate().arg("tune").output().unwrap().stderr).unwrap();
+    assert!(tune.contains("\n  rollback ") && tune.lines().count() <= LINES, "{tune}");
 }
 
 #[test]
@@ -146,6 +211,8 @@ fn the_first_screen_of_an_audit_has_the_verdict_and_the_rows_that_weigh_most_in_
 fn knobs_fit_a_terminal_as_a_list_and_each_in_full() {
     assert_fits(&["knobs"], 0);
     assert_fits(&["knobs", "--profile", "s3-storage-node"], 0);
+    assert_fits(&["knobs", "--all"], 0);
+    assert_fits(&["knobs", "--layer", "bond"], 0);
     let json = linerate().args(["knobs", "--json"]).output().unwrap().stdout;
     let knobs: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
     assert!(knobs.len() > 50);
@@ -219,7 +286,7 @@ fn short_help_fits_a_terminal_and_cuts_no_word() {
         let (text, code) = on_a_terminal(command);
         assert_eq!(code, Some(0), "{verb:?}");
         let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > usize::from(COLUMNS)).collect();
-        assert!(long.is_empty() && text.lines().count() <= 40, "{verb:?}: {long:#?} {text}");
+        assert!(long.is_empty() && text.lines().count() <= LINES, "{verb:?}: {long:#?} {text}");
         // A list of values may go on (`A,…`), a word or a sentence may not.
         let is_cut = |line: &&str| line.strip_suffix('…').is_some_and(|line| !line.ends_with([',', '=']));
         let cut: Vec<&str> = text.lines().filter(is_cut).collect();
@@ -230,7 +297,31 @@ fn short_help_fits_a_terminal_and_cuts_no_word() {
 #[test]
 fn what_a_dry_run_says_fits_a_terminal() {
     let sweep = "bench --dry-run --op get,put,mixed --obj.size 4KiB,64KiB,4MiB,24MiB --concurrent 1,2,4,8,16,32,64";
-    for load in ["bench --dry-run", sweep, "bench --dry-run --target null --rate 100,200 --op put"] {
+    let rated = "bench --dry-run --target null --rate 100,200 --op put";
+    for load in ["bench --dry-run", sweep, rated] {
         assert_fits(&words(load).collect::<Vec<_>>(), 0);
     }
+    let arms = ["experiment", "--with", "one=--threads 1", "--with", "two=--threads 2"];
+    assert_fits(&[&arms[..], &["--load", "get:4KiB@32", "--dry-run"]].concat(), 0);
+}
+
+#[test]
+fn what_is_read_again_and_what_is_measured_here_fits_a_terminal() {
+    let readings = repository().join("captures/readings");
+    let site = readings.join("site.yaml");
+    for reading in std::fs::read_dir(&readings).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = reading.file_name().unwrap().to_str().unwrap().to_owned();
+        if name.ends_with(".json") && !name.ends_with(".recorded.json") {
+            let arguments = ["explain", site.to_str().unwrap(), "--replay", reading.to_str().unwrap()];
+            assert_fits(&arguments, 0);
+            assert_fits(&[&arguments[..], &["--why"]].concat(), 0);
+        }
+    }
+    assert_fits(&["experiment", "analyze", "examples/experiments/source-002.csv", "--link", "15Gb/s"], 7);
+    let folder = tempdir().unwrap();
+    let run = folder.path().join("run");
+    let load = "bench --target null --op get,put --obj.size 1000,1MiB --concurrent 1,2 --duration 400ms --warmup 100ms";
+    let arguments = [&words(load).collect::<Vec<_>>()[..], &["-o", run.to_str().unwrap()]].concat();
+    assert_fits(&arguments, 0);
+    assert_fits(&["capture", "-o", folder.path().join("capture").to_str().unwrap()], 0);
 }

@@ -99,6 +99,23 @@ fn what_is_no_agent_or_a_bad_one_is_told_in_time_and_ended() {
 }
 
 #[test]
+fn nodes_that_are_not_reached_for_one_reason_are_one_line_of_every_verb() {
+    let place = Place::make();
+    let node = |n: u32| format!("{{name: node{n:02}, role: storage, reach: 'exec:echo Hi'}}");
+    let fleet = place.fleet(&(1..=56).map(node).collect::<Vec<_>>());
+    let net = ["net", "--yes-load", "--duration", "1s"];
+    for (verb, most) in [(&["tune", "diff"][..], 2), (&["tune", "status"], 12), (&net, 2), (&["fleet", "check"], 12)] {
+        let output = with_fleet(verb, &fleet).current_dir(place.path("")).output().expect("linerate runs");
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(3), "{verb:?}: {text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("node01…node56 (56)") && words.contains("it wrote \"Hi\""), "{verb:?}: {text}");
+        assert!(text.trim().lines().count() <= most, "{verb:?}: {text}");
+        assert!(!words.contains("node02"), "{verb:?}: {text}");
+    }
+}
+
+#[test]
 fn agents_end_when_their_coordinator_is_killed_or_interrupted() {
     for signal in ["KILL", "TERM", "INT"] {
         let place = Place::make();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, TakesEffect};
-use linerate_record::lines::wrapped;
+use linerate_record::lines::{listed, wrapped};
 use serde::Serialize;
 
 /// A knob with what is shown beside it.
@@ -31,16 +31,52 @@ pub struct Advised {
     pub devices: Vec<String>,
 }
 
+/// Lines of a screen, and of a layer on it.
+const LINES: usize = 40;
+const EACH: usize = 2;
+
 /// A line for each knob: id, value of the profile or else summary, scope, when it takes effect. Before them name and
-/// summary of the profile.
+/// summary of the profile. On a terminal, which has `columns`, a line or two for each layer where that is more than a
+/// screen, unless `all` are wanted.
 #[must_use]
-pub fn table(entries: &[KnobEntry], profile: Option<(&str, &str)>, columns: Option<usize>) -> String {
-    let mut text = String::new();
-    if let Some((name, summary)) = profile {
+pub fn table(entries: &[KnobEntry], profile: Option<(&str, &str)>, all: bool, columns: Option<usize>) -> String {
+    let heading = profile.map_or_else(String::new, |(name, summary)| {
         let heading = format!("{name}: {summary}");
-        let _ =
-            writeln!(text, "{}\n", columns.map_or_else(|| heading.clone(), |columns| wrapped(&heading, columns, 0)));
+        columns.map_or_else(|| heading.clone(), |columns| wrapped(&heading, columns, 0)) + "\n\n"
+    });
+    let rows = rows(entries, columns);
+    match columns {
+        Some(width) if !all && heading.lines().count() + rows.lines().count() > LINES => {
+            heading + &layers(entries, width)
+        }
+        _ => heading + &rows,
     }
+}
+
+/// The knobs of each layer by their names, with the values of the profile.
+fn layers(entries: &[KnobEntry], columns: usize) -> String {
+    let name = |entry: &KnobEntry| {
+        entry.profile_value.map_or_else(|| entry.knob.id.to_owned(), |value| format!("{}={value}", entry.knob.id))
+    };
+    let by_layer: Vec<&[KnobEntry]> = entries.chunk_by(|one, next| one.knob.layer == next.knob.layer).collect();
+    let indent = by_layer.iter().map(|layer| layer[0].knob.layer.name().len()).max().unwrap_or(0) + 4;
+    let mut text = String::new();
+    for layer in by_layer {
+        let names: Vec<String> = layer.iter().map(name).collect();
+        let sentence = |shown| {
+            let list = listed(&names, shown);
+            wrapped(&format!("{} ({}): {list}", layer[0].title, layer.len()), columns, indent)
+        };
+        let fits = |shown: &usize| sentence(*shown).lines().count() <= EACH;
+        let shown = (1..=names.len()).rev().find(fits).unwrap_or(1);
+        let _ = writeln!(text, "{:indent$}{}", format!("  {}", layer[0].knob.layer.name()), sentence(shown));
+    }
+    let end = format!("{} knobs; a line for each: --layer LAYER, or --all", entries.len());
+    text + &wrapped(&end, columns, 0) + "\n"
+}
+
+fn rows(entries: &[KnobEntry], columns: Option<usize>) -> String {
+    let mut text = String::new();
     let width = entries.iter().map(|entry| entry.knob.id.len()).max().unwrap_or(0);
     let mut layer = None;
     for entry in entries {
@@ -212,7 +248,7 @@ mod tests {
         for (columns, expected) in [(Some(6), "a lon…"), (Some(11), "a long line"), (None, "a long line")] {
             assert_eq!(cut("a long line", columns), expected);
         }
-        let text = table(&[entry()], Some(("mine", "a profile that is told in full")), Some(40));
+        let text = table(&[entry()], Some(("mine", "a profile that is told in full")), false, Some(40));
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.starts_with("mine: a profile that is told in full\n\nMemory\n  vm.swappiness  host"), "{text}");
         assert!(text.ends_with("\n1 knobs\n"), "{text}");
@@ -235,6 +271,19 @@ mod tests {
         let advised = vec![Advised { advice, devices: vec!["a".to_owned(), "b".to_owned()] }];
         let text = whole(&[KnobEntry { advised, ..entry() }], 100);
         assert!(text.contains("advised here  1 for a, b: it serves\n"), "{text}");
+    }
+
+    #[test]
+    fn more_knobs_than_a_screen_holds_are_a_line_or_two_for_each_layer() {
+        let entries: Vec<KnobEntry> = (0..50).map(|_| KnobEntry { profile_value: Some("10"), ..entry() }).collect();
+        let brief = table(&entries, None, false, Some(80));
+        assert_eq!(brief.lines().count(), EACH + 1, "{brief}");
+        assert!(brief.lines().all(|line| line.chars().count() <= 80), "{brief}");
+        assert!(brief.starts_with("  vm  ") && brief.contains(" (50): "), "{brief}");
+        assert!(brief.contains("=10, ") && brief.contains(" more\n") && brief.contains("--layer LAYER"), "{brief}");
+        for (all, columns) in [(true, Some(80)), (false, None)] {
+            assert_eq!(table(&entries, None, all, columns).lines().count(), 52);
+        }
     }
 
     #[test]

@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use linerate_record::fleet::{FleetRow, NodeRole, UnreachedNode};
 use linerate_record::rollout::{FleetChanges, NodeReported, NodeState, NodeStatus, RolloutPlan, RolloutReport};
 use linerate_record::sanitize::named_some;
 use linerate_record::units::{duration_ns, utc};
 use serde::Serialize;
 
 use crate::colour::Colour;
+use crate::fleet::unreached_in_words;
+use crate::line_budget;
 use crate::phrases::plural;
 use crate::phrases::rollout::{self as words, RolloutState, STATES};
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
@@ -18,8 +21,18 @@ const NAME: usize = 20;
 /// Columns of the course of a node over time.
 const COURSE: usize = 40;
 
-/// Nodes of a state that have a line of their own; of more, the others are counted.
+/// Nodes of a state that have a line of their own in a file; of more, the others are counted.
 const ROWS: usize = 40;
+
+/// Lines of the rows of nodes on a screen, beside those that count the others.
+const ROW_LINES: usize = 24;
+
+/// Waves of a plan on a screen.
+const WAVES: usize = 12;
+
+/// Lines of changes on a screen, and of each row of it.
+const CHANGES_LINES: usize = 22;
+const EACH: usize = 2;
 
 /// Settings of a node that are told where they are not as its journal says.
 const SETTINGS: usize = 3;
@@ -47,6 +60,7 @@ pub fn html(report: &RolloutReport) -> String {
 }
 
 /// What is known of each node: how many are in which state, then the nodes, those that somebody has to look at first.
+/// On a screen, as many of them as it holds; nodes that are not known for the same reason are one row.
 #[must_use]
 pub fn report(report: &RolloutReport, look: TextStyle) -> String {
     let name = report.rollout.map_or("none is known".to_owned(), |name| name.to_string());
@@ -55,16 +69,27 @@ pub fn report(report: &RolloutReport, look: TextStyle) -> String {
     text.push_str(&hanging(" nodes", 11, &counts(standings), look));
     text.push('\n');
     let longest = report.nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0).clamp(4, NAME);
-    let span = span(&report.nodes);
+    let (span, mut used) = (span(&report.nodes), 0);
     for state in STATES {
         let of_state: Vec<&NodeReported> =
             report.nodes.iter().filter(|node| RolloutState::from_node_state(node.node_state) == state).collect();
-        for node in of_state.iter().take(ROWS) {
-            text.push_str(&row(node, state, longest, span, look));
+        let reasons = shared_reasons(&of_state).filter(|_| state == RolloutState::NotKnown);
+        let (rows, noun): (Vec<String>, &str) = match &reasons {
+            Some(reasons) => (reasons.iter().map(|reason| shared_row(reason, state, look)).collect(), "reason"),
+            None => (of_state.iter().map(|node| row(node, state, longest, span, look)).collect(), "node"),
+        };
+        let mut shown = 0;
+        for row in rows.iter().take(ROWS) {
+            let lines = row.lines().count();
+            if !look.whole && used + lines > ROW_LINES {
+                break;
+            }
+            text.push_str(row);
+            (used, shown) = (used + lines, shown + 1);
         }
-        let more = of_state.len().saturating_sub(ROWS);
+        let more = rows.len() - shown;
         if more > 0 {
-            let _ = writeln!(text, " {:<longest$}  {} more {}", "", plural(more as u64, "node"), state.name());
+            let _ = writeln!(text, " {:<longest$}  {} more {}", "", plural(more as u64, noun), state.name());
         }
     }
     if let Some((from_ms, to_ms)) = span {
@@ -78,6 +103,30 @@ pub fn report(report: &RolloutReport, look: TextStyle) -> String {
     text
 }
 
+/// Why nodes are not known, where several have the same reason and nothing else is reported of any.
+fn shared_reasons(nodes: &[&NodeReported]) -> Option<Vec<String>> {
+    let fault = |node: &&NodeReported| {
+        let why = node.why.clone().filter(|_| node.reported.is_none())?;
+        let (reach, reached, unreached, site_node) = (String::new(), None, None, None);
+        let role = node.role.unwrap_or(NodeRole::Storage);
+        let row = FleetRow { name: node.name.clone(), role, reach, site_node, reached, unreached };
+        Some((row, UnreachedNode { why, remedy: String::new() }))
+    };
+    let faults: Vec<(FleetRow, UnreachedNode)> = nodes.iter().map(fault).collect::<Option<_>>()?;
+    let reasons = unreached_in_words(faults.iter().map(|(row, fault)| (row, fault)));
+    (reasons.len() < nodes.len()).then_some(reasons)
+}
+
+/// Nodes in a state for one reason.
+fn shared_row(reason: &str, state: RolloutState, look: TextStyle) -> String {
+    let row = line_budget::line(state.ink(), format!(" {}", state.name()), reason);
+    if look.whole {
+        hanging_in(row.ink, &row.lead, 15, reason, look)
+    } else {
+        line_budget::cut(&row, EACH + 1, 15, look)
+    }
+}
+
 fn row(node: &NodeReported, state: RolloutState, longest: usize, span: Option<(u64, u64)>, look: TextStyle) -> String {
     let name = cut(&clean(&node.name), longest);
     let course = span.map(|span| format!("  {}", course(node.reported.as_ref(), span))).unwrap_or_default();
@@ -89,6 +138,7 @@ fn row(node: &NodeReported, state: RolloutState, longest: usize, span: Option<(u
         text.push('\n');
         return text;
     }
+    text.truncate(text.trim_end().len());
     text.push('\n');
     for remark in said {
         text.push_str(&hanging_in(Colour::Dim, "", longest + 3, &remark, look));
@@ -166,13 +216,18 @@ pub fn plan(plan: &RolloutPlan, look: TextStyle) -> String {
     let all = format!("{} of {}", plural(changes, "change"), plural(plan.nodes.len() as u64, "node"));
     let mut text = hanging(" rollout", 11, &plan.name.to_string(), look);
     text.push_str(&hanging(" changes", 11, &all, look));
-    for (number, wave) in (1..).zip(&plan.waves) {
+    let waves = if look.whole { plan.waves.len() } else { WAVES };
+    for (number, wave) in (1..).zip(&plan.waves).take(waves) {
         let nodes: Vec<&str> =
             wave.iter().filter_map(|place| Some(plan.nodes.get(*place as usize)?.name.as_str())).collect();
         let rack = wave.first().and_then(|place| plan.nodes.get(*place as usize)?.rack.as_ref());
         let rack = rack.map(|rack| format!(" in rack {rack}")).unwrap_or_default();
         let line = format!("{}{rack}: {}", plural(nodes.len() as u64, "node"), named_some(nodes.iter().copied()));
         text.push_str(&hanging(&format!(" wave {number}"), 11, &line, look));
+    }
+    let more = plan.waves.len().saturating_sub(waves);
+    if more > 0 {
+        text.push_str(&hanging(" …", 11, &format!("and {} more: --json has all", plural(more as u64, "wave")), look));
     }
     if let Some(check) = &plan.check {
         let within = seconds(plan.check_within_ms);
@@ -195,39 +250,70 @@ pub fn plan(plan: &RolloutPlan, look: TextStyle) -> String {
     text + &hanging(" waits", 11, &waits, look)
 }
 
-/// A file of changes of many machines: what is changed on how many nodes, and what is left alone.
+/// A file of changes of many machines: what is changed on how many nodes, and what is left alone. On a screen, the
+/// changes that weigh most; `weight` is that of a knob, from 0 to 1.
 #[must_use]
-pub fn changes(changes: &FleetChanges, look: TextStyle) -> String {
+pub fn changes(changes: &FleetChanges, weight: &dyn Fn(&str) -> f64, look: TextStyle) -> String {
     let with = changes.nodes.iter().filter(|node| !node.set.changes.is_empty()).count();
     let nodes = plural(changes.nodes.len() as u64, "node");
     let first = format!("{}: {with} of {nodes} to change", clean(&changes.profile));
     let mut text = hanging(" changes", 11, &first, look);
     text.push('\n');
-    let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut rows: Vec<SettingRow<'_>> = Vec::new();
     for node in &changes.nodes {
         for change in &node.set.changes {
             let line = format!("{}: {:?} → {:?}", change.place, change.prior, change.new);
-            add(&mut rows, line, &node.name);
+            add(&mut rows, line, weight(&change.place.knob), &node.name);
         }
     }
-    let mut left: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut left: Vec<SettingRow<'_>> = Vec::new();
     for node in &changes.nodes {
         for (place, why) in &node.left_out {
-            add(&mut left, format!("{place}: not changed: {why}"), &node.name);
+            add(&mut left, format!("{place}: not changed: {why}"), 0.0, &node.name);
         }
     }
-    for (line, nodes) in rows.iter().chain(&left) {
-        text.push_str(&hanging("", 2, line, look));
-        text.push_str(&hanging("", 6, &format!("on {}", on(nodes, changes.nodes.len())), look));
+    let all = changes.nodes.len();
+    let whole: String = rows.iter().chain(&left).map(|row| in_full(row, all, look)).collect();
+    if look.whole || whole.lines().count() <= CHANGES_LINES {
+        return text + &whole;
     }
-    text
+    // Those that weigh the same stay in their order.
+    rows.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    let (rows, mut shown, mut used) = ([rows, left].concat(), 0, 0);
+    for row in &rows {
+        let said = in_brief(row, all, look);
+        used += said.lines().count();
+        if used + 1 > CHANGES_LINES {
+            break;
+        }
+        text.push_str(&said);
+        shown += 1;
+    }
+    text + &hanging(" …", 3, &format!("and {} more: --all", plural((rows.len() - shown) as u64, "row")), look)
 }
 
-fn add<'n>(rows: &mut Vec<(String, Vec<&'n str>)>, line: String, node: &'n str) {
-    match rows.iter_mut().find(|(known, _)| *known == line) {
-        Some((_, nodes)) => nodes.push(node),
-        None => rows.push((line, vec![node])),
+/// A sentence on a setting, and the nodes that it is of.
+#[derive(Clone)]
+struct SettingRow<'n> {
+    sentence: String,
+    weight: f64,
+    nodes: Vec<&'n str>,
+}
+
+fn add<'n>(rows: &mut Vec<SettingRow<'n>>, sentence: String, weight: f64, node: &'n str) {
+    match rows.iter_mut().find(|row| row.sentence == sentence) {
+        Some(row) => row.nodes.push(node),
+        None => rows.push(SettingRow { sentence, weight, nodes: vec![node] }),
     }
+}
+
+fn in_full(row: &SettingRow<'_>, all: usize, look: TextStyle) -> String {
+    hanging("", 2, &row.sentence, look) + &hanging("", 6, &format!("on {}", on(&row.nodes, all)), look)
+}
+
+fn in_brief(row: &SettingRow<'_>, all: usize, look: TextStyle) -> String {
+    let sentence = format!("{}, on {}", row.sentence, on(&row.nodes, all));
+    line_budget::cut(&line_budget::line(Colour::Dim, " ·", sentence), EACH, 3, look)
 }
 
 fn on(nodes: &[&str], all: usize) -> String {
@@ -297,5 +383,82 @@ mod tests {
         assert_eq!(course_from([None, None, None]), "·".repeat(COURSE));
         let refused = reported(NodeState::Untouched, [Some(10_000), None, Some(30_000)], "60");
         assert_eq!(course(Some(&refused), (0, 39_000)), "·".repeat(COURSE), "it never had the changes");
+    }
+
+    const NARROW: TextStyle = TextStyle { width: 80, ..LOOK };
+
+    #[test]
+    fn nodes_that_are_not_known_for_one_reason_are_one_row_and_many_nodes_fit_a_screen() {
+        let why = |n: usize| format!("nothing listens there: ssh: connect to host 10.0.0.{n} port 22: refused; try it");
+        let lost = |n: usize| node(&format!("node{n:02}"), None, Some(&why(n)));
+        let of = |nodes| RolloutReport { schema: ROLLOUT_SCHEMA, rollout: None, requested_ms: None, nodes };
+        let text = report(&of((1..=56).map(lost).collect()), NARROW);
+        assert!(text.lines().count() <= 6, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("not known node01…node56 (56): nothing listens there: ssh: connect to host HOST"),
+            "{text}"
+        );
+        // One has a row with its own address.
+        let one = report(&of(vec![lost(1)]), NARROW);
+        assert!(one.contains(" node01  ") && one.contains("10.0.0.1 "), "{one}");
+        let left =
+            |n: usize| node(&format!("a{n:02}"), Some(reported(NodeState::Left { settings: 1 }, [None; 3], "9")), None);
+        let text = report(&of((1..=56).map(left).collect()), NARROW);
+        assert!(text.lines().count() <= 40 && text.contains(" nodes more "), "{text}");
+        let whole = report(&of((1..=56).map(left).collect()), TextStyle { whole: true, ..NARROW });
+        assert!(whole.contains("16 nodes more "), "{whole}");
+    }
+
+    #[test]
+    fn many_waves_and_many_changes_fit_a_screen_and_are_whole_in_a_file() {
+        let change = |n: usize| linerate_record::knob::Change {
+            place: SettingId { knob: format!("knob{n:02}"), device: None, space: Space::Host },
+            prior: "60".to_owned(),
+            new: "1".to_owned(),
+            scope: linerate_record::knob::Scope::Host,
+            takes_effect: linerate_record::knob::TakesEffect::AtOnce,
+            why: String::new(),
+            risk: String::new(),
+        };
+        let set = linerate_record::knob::ChangeSet {
+            schema: 2,
+            machine: String::new(),
+            profile: "p".to_owned(),
+            changes: (0..30).map(change).collect(),
+            spaces: Vec::new(),
+        };
+        let node = linerate_record::rollout::NodeChanges {
+            name: "a".to_owned(),
+            role: NodeRole::Storage,
+            rack: None,
+            site_node: None,
+            boot: "b".to_owned(),
+            set,
+            left_out: Vec::new(),
+        };
+        let all = FleetChanges { schema: ROLLOUT_SCHEMA, profile: "p".to_owned(), nodes: vec![node] };
+        let weight = |knob: &str| if knob == "knob29" { 1.0 } else { 0.2 };
+        let text = changes(&all, &weight, NARROW);
+        assert!(text.lines().count() <= 25 && text.contains(" rows more: --all"), "{text}");
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(at("knob29: \"60\" → \"1\", on each node") < at("knob00: "), "{text}");
+        let whole = changes(&all, &weight, TextStyle { whole: true, ..NARROW });
+        assert_eq!(whole.matches("      on each node").count(), 30, "{whole}");
+        let rollout = |waves: u32| RolloutPlan {
+            schema: ROLLOUT_SCHEMA,
+            name: RolloutName { token: 7, nodes: 3 },
+            nodes: Vec::new(),
+            waves: vec![Vec::new(); waves as usize],
+            interrupting: Vec::new(),
+            guards: Vec::new(),
+            within_ms: 60_000,
+            stagger_ms: 0,
+            check: None,
+            check_within_ms: 0,
+        };
+        let text = plan(&rollout(60), NARROW);
+        assert!(text.lines().count() <= 40 && text.contains("and 48 waves more: --json has all"), "{text}");
+        assert_eq!(plan(&rollout(60), TextStyle { whole: true, ..NARROW }).matches(" wave ").count(), 60);
     }
 }

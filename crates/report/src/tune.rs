@@ -1,6 +1,7 @@
 //! Changes of settings as text: what is planned, what became of it, how an application stands, and what is rolled back.
 
 mod expired;
+mod planned;
 mod problems;
 mod skipped;
 
@@ -8,10 +9,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use linerate_record::journal::{RollbackOutcome, RolledBackBy};
-use linerate_record::knob::{ChangeSet, SettingId};
-use linerate_record::lines::{folded, wrapped};
+use linerate_record::knob::SettingId;
+use linerate_record::lines::folded;
 
 pub use expired::{never_written, overdue, overdue_still, unwritten};
+pub use planned::{Followers, PlannedChanges, planned};
 pub use problems::{Problem, problems};
 pub use skipped::{SkippedSetting, skipped};
 
@@ -274,6 +276,38 @@ pub fn written(file: Option<&Path>) -> String {
     }
 }
 
+/// The first rows, as many as so many lines of a terminal hold, and how many others there are.
+#[must_use]
+pub fn first_rows(rows: &[String], lines: usize, columns: usize, others: &str) -> String {
+    let rows: Vec<String> = rows.iter().map(|row| folded(row, columns)).collect();
+    let shown = fitting(rows.iter(), lines);
+    rows[..shown].concat() + &others_text(rows.len() - shown, others)
+}
+
+/// The same of the last rows.
+#[must_use]
+pub fn last_rows(rows: &[String], lines: usize, columns: usize, others: &str) -> String {
+    let rows: Vec<String> = rows.iter().map(|row| folded(row, columns)).collect();
+    let unshown = rows.len() - fitting(rows.iter().rev(), lines);
+    others_text(unshown, others) + &rows[unshown..].concat()
+}
+
+/// How many of the rows so many lines hold, with a line that counts the others; one at least.
+fn fitting<'r>(rows: impl ExactSizeIterator<Item = &'r String>, lines: usize) -> usize {
+    let (mut used, count) = (0, rows.len());
+    for (shown, row) in rows.enumerate() {
+        used += row.lines().count();
+        if shown > 0 && used + usize::from(shown + 1 < count) > lines {
+            return shown;
+        }
+    }
+    count
+}
+
+fn others_text(count: usize, others: &str) -> String {
+    if count == 0 { String::new() } else { format!("… and {count} {others}: --all\n") }
+}
+
 /// What is said where nothing is applied any more.
 pub const NOTHING_IS: &str = "nothing is applied: every change was rolled back, or none was made\n";
 
@@ -371,45 +405,6 @@ pub fn rolled(of: RolledBack<'_>) -> String {
     }
     if let Some(why) = of.unrecorded {
         let _ = writeln!(text, "  the journal does not say all this: {why}");
-    }
-    text
-}
-
-/// Interfaces whose MTU moves with a change: their names, what it is and what it will be.
-pub type Followers = Vec<(String, u32, u32)>;
-
-/// Changes as they are planned, each with what moves with it, and what differs and is left alone. Sentences are in
-/// lines of at most `columns` columns, where that is said.
-#[must_use]
-pub fn planned(
-    set: &ChangeSet,
-    followers: &[Followers],
-    left_out: &[(SettingId, String)],
-    columns: Option<usize>,
-) -> String {
-    let line = |lead: &str, text: &str, indent: usize| {
-        let text = columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns, indent));
-        format!("{lead:<indent$}{text}\n")
-    };
-    let mut text = format!("{} for {}\n", counted(set.changes.len(), "change"), set.profile);
-    for (n, change) in set.changes.iter().enumerate() {
-        let (place, prior, new) = (&change.place, &change.prior, &change.new);
-        let head = format!("  {place}: {prior:?} → {new:?} ({}, {})\n", change.scope, change.takes_effect);
-        text.push_str(&columns.map_or_else(|| head.clone(), |columns| folded(&head, columns)));
-        for (name, own, then) in followers.get(n).into_iter().flatten() {
-            let _ = writeln!(text, "      changes with it: the MTU of {name}, {own} → {then}");
-        }
-        text.push_str(&line("      why", &change.why, 12));
-        text.push_str(&line("      risk", &change.risk, 12));
-    }
-    match left_out.len() {
-        0 => {}
-        1 => text.push_str("1 setting differs and is not changed by linerate\n"),
-        n => text.push_str(&format!("{n} settings differ and are not changed by linerate\n")),
-    }
-    for (place, why) in left_out {
-        let lines = line("", &format!("{place}: {why}"), 6);
-        text.push_str(&format!("  {}", lines.trim_start()));
     }
     text
 }
@@ -535,32 +530,6 @@ mod tests {
 
     #[test]
     fn one_of_a_thing_is_in_the_singular() {
-        let change = |knob: &str| linerate_record::knob::Change {
-            place: place(knob),
-            prior: "60".to_owned(),
-            new: "1".to_owned(),
-            scope: linerate_record::knob::Scope::Host,
-            takes_effect: linerate_record::knob::TakesEffect::AtOnce,
-            why: String::new(),
-            risk: String::new(),
-        };
-        let set = |changes| ChangeSet {
-            schema: 2,
-            machine: String::new(),
-            profile: "values by hand".to_owned(),
-            changes,
-            spaces: Vec::new(),
-        };
-        let left_out = [(place("b"), "no".to_owned())];
-        let one = planned(&set(vec![change("a")]), &[], &left_out, None);
-        assert!(one.starts_with("1 change for values by hand\n"), "{one}");
-        assert!(one.contains("1 setting differs and is not changed by linerate\n"), "{one}");
-        assert!(planned(&set(Vec::new()), &[], &[], None).starts_with("0 changes for values by hand\n"));
-        let mut long = change("a");
-        (long.why, long.risk) = ("a reason of many words ".repeat(9), "a risk of many words ".repeat(9));
-        let left_out = [(place("b"), "left alone for many reasons ".repeat(9))];
-        let narrow = planned(&set(vec![long]), &[], &left_out, Some(80));
-        assert!(narrow.lines().count() > 8 && narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         let back = |given_up, left| ApplicationState::RolledBack {
             by: RolledBackBy::Command,
             has_owner: false,
@@ -572,6 +541,19 @@ mod tests {
             "rolled back, except 1 setting whose device is missing, which is given up"
         );
         assert_eq!(application_state(&back(0, 1)), "rolled back, except 1 setting");
+    }
+
+    #[test]
+    fn rows_beyond_a_screen_are_counted() {
+        let rows: Vec<String> = (1..=6).map(|n| format!("row {n}\n")).collect();
+        assert_eq!(first_rows(&rows[..5], 5, 80, "more"), rows[..5].concat());
+        assert_eq!(first_rows(&rows, 5, 80, "more"), rows[..4].concat() + "… and 2 more: --all\n");
+        assert_eq!(last_rows(&rows[..5], 5, 80, "older"), rows[..5].concat());
+        assert_eq!(last_rows(&rows, 5, 80, "older"), "… and 2 older: --all\n".to_owned() + &rows[2..].concat());
+        // A row that is folded takes its lines, and one is there however long it is.
+        let long = vec!["word ".repeat(30) + "\n"; 3];
+        let text = first_rows(&long, 1, 30, "more");
+        assert!(text.lines().count() > 4 && text.ends_with("… and 2 more: --all\n"), "{text}");
     }
 
     #[test]

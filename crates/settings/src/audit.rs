@@ -30,6 +30,7 @@ use linerate_record::site::Site;
 
 use crate::profiles::Profile;
 
+pub use cost::relief_weight;
 pub use default_site::site_from_machine;
 
 /// A check of a machine.

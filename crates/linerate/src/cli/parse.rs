@@ -79,8 +79,7 @@ fn parse(args: &[OsString]) -> Result<Cli, Failure> {
         ErrorKind::DisplayHelp => help_at_terminal_width(args).unwrap_or(error).exit(),
         ErrorKind::DisplayVersion => error.exit(),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // Where nobody reads it, the line that follows is not read either.
-            let _ = help_at_terminal_width(args).unwrap_or(error).print();
+            print_error(short_help::short_help(&words).trim_end());
             let typed = std::iter::once("linerate").chain(words.iter().skip(1).map(String::as_str));
             let typed = typed.collect::<Vec<_>>().join(" ");
             let example = if words.len() < 2 { "linerate bench, or another command of these" } else { "one of these" };

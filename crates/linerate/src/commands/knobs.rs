@@ -43,7 +43,7 @@ pub(crate) fn run(flags: &KnobsFlags) -> Result<ExitCode, Failure> {
         shown::whole(&entries, crate::terminal::printing::text_style().width)
     } else {
         let columns = std::io::stdout().is_terminal().then(|| printing::text_style().width);
-        shown::table(&entries, profile.map(|profile| (profile.name, profile.summary)), columns)
+        shown::table(&entries, profile.map(|profile| (profile.name, profile.summary)), flags.all, columns)
     };
     printing::print(&text)?;
     Ok(ExitCode::SUCCESS)

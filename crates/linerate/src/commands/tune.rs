@@ -60,8 +60,8 @@ pub(crate) fn run(flags: &TuneFlags) -> Result<ExitCode, Failure> {
         TuneVerb::Apply(flags) => application::apply(flags),
         TuneVerb::Confirm(flags) => application::confirm(flags),
         TuneVerb::Rollback(flags) => application::rollback(flags),
-        TuneVerb::Status(_) => status::status(),
-        TuneVerb::Log(flags) => status::log(flags.id.as_deref()),
+        TuneVerb::Status(flags) => status::status(flags.all),
+        TuneVerb::Log(flags) => status::log(flags),
         TuneVerb::Export(flags) => export::run(&read_changes(&flags.file)?, flags.format),
         TuneVerb::Watch(flags) => rollback_watch::run(flags),
     }

@@ -7,8 +7,9 @@
 use linerate_record::finding::Confidence;
 use linerate_record::knob::{RelievedResource, Scope, Snapshot, Space};
 
-/// The weight of what a row relieves.
-pub(super) const fn relief_weight(relief: RelievedResource) -> f64 {
+/// The weight of what a row relieves, from 0 to 1.
+#[must_use]
+pub const fn relief_weight(relief: RelievedResource) -> f64 {
     match relief {
         RelievedResource::Links | RelievedResource::Drives => 1.0,
         RelievedResource::Receiving => 0.8,

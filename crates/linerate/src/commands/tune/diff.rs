@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use linerate_host::{Root, setting};
 use linerate_record::knob::{Change, ChangeSet, SpaceIdentity};
-use linerate_report::tune::{Followers, planned, written};
+use linerate_report::tune::{Followers, PlannedChanges, planned, written};
+use linerate_settings::audit::relief_weight;
 
 use super::flags::DiffFlags;
 use crate::files::{captured_machine, site_file};
@@ -61,13 +62,19 @@ fn wanted_state(flags: &DiffFlags) -> Result<WantedState, Failure> {
 pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let WantedState { root, space_before, values } = wanted_state(flags)?;
     let (set, left_out) = changes_to(&root, &flags.place.space(), space_before.as_ref(), values)?;
-    let mut text = planned(&set, &followers(&root, &set), &left_out, printing::columns());
     if let Some(path) = &flags.output {
         write(path, &set)?;
     }
-    text.push_str(&written(flags.output.as_deref()));
-    printing::print(&text)?;
+    let weights: Vec<f64> = set.changes.iter().map(|change| weight(&change.place.knob)).collect();
+    let (followers, end) = (followers(&root, &set), written(flags.output.as_deref()));
+    let of = PlannedChanges { set: &set, followers: &followers, weights: &weights, left_out: &left_out };
+    printing::print(&planned(of, &end, flags.all, printing::columns()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How much a change of a knob weighs: as the resource that it relieves does.
+pub(super) fn weight(knob: &str) -> f64 {
+    find(knob).map_or(0.0, |knob| relief_weight(knob.relief))
 }
 
 /// What moves with each change.

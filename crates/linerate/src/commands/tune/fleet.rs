@@ -13,6 +13,7 @@ use linerate_fleet::description::FleetNode;
 use linerate_record::rollout::{
     FleetChanges, NodeChanges, NodeReported, ROLLOUT_SCHEMA, RolloutName, RolloutNode, RolloutReport,
 };
+use linerate_report::terminal::TextStyle;
 use linerate_rollout::plan_check::faults;
 use linerate_rollout::rollout_machine::{RolloutAction, RolloutEnd, RolloutMachine, RolloutTimes};
 
@@ -34,6 +35,11 @@ pub(super) use finish::{confirm, rollback, status};
 const INTERRUPTED_AGAIN_TEXT: &str = "error: interrupted again: changes that are not confirmed roll back by themselves \
                                       in time; linerate tune status --fleet shows how each node stands, and linerate \
                                       tune rollback --fleet restores all";
+
+/// The look of text of which all is wanted, as it is wherever that is no terminal.
+fn whole_if(all: bool, look: TextStyle) -> TextStyle {
+    TextStyle { whole: all || look.whole || printing::columns().is_none(), ..look }
+}
 
 /// Reads the nodes of a fleet on which settings may be changed.
 fn read_nodes(fleet_flags: &ManyFlags, fleet: &Path) -> Result<Vec<FleetNode>, Failure> {
@@ -65,7 +71,7 @@ pub(super) fn apply(flags: &ApplyFlags, fleet: &Path) -> Result<ExitCode, Failur
     }
     let place = |node: &RolloutNode| nodes.iter().position(|of| of.name == node.name);
     let places: Vec<usize> = plan.nodes.iter().filter_map(place).collect();
-    let shown = linerate_report::rollout::plan(&plan, printing::text_style());
+    let shown = linerate_report::rollout::plan(&plan, whole_if(false, printing::text_style()));
     if flags.dry_run {
         printing::print(&if flags.fleet_flags.json { linerate_report::rollout::json(&plan) } else { shown })?;
         return Ok(ExitCode::SUCCESS);
@@ -106,7 +112,7 @@ fn reported(fleet_flags: &ManyFlags, name: RolloutName, done: RolloutOutcome, ne
     let printed = if fleet_flags.json {
         printing::print(&linerate_report::rollout::json(&report))
     } else {
-        printing::print(&linerate_report::rollout::report(&report, printing::text_style()))
+        printing::print(&linerate_report::rollout::report(&report, whole_if(false, printing::text_style())))
             .and_then(|()| printing::print(next))
     };
     // How nodes stand counts more than that it could not be printed.

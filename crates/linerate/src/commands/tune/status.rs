@@ -10,12 +10,17 @@ use linerate_record::lines::folded;
 use linerate_report::tune::{self as report, Application, ApplicationState, Changed, CurrentValue, Moved, Problem};
 
 use super::application::unknown;
+use super::flags::LogFlags;
 use crate::run::applications::{apply_context, root, state};
 use crate::run::catalogue::find;
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::printing;
 
-pub(super) fn status() -> Result<ExitCode, Failure> {
+/// Lines of the settings of an application, and of a list of applications, on a terminal.
+const SETTINGS_LINES: usize = 14;
+const LOG_LINES: usize = 25;
+
+pub(super) fn status(all_settings: bool) -> Result<ExitCode, Failure> {
     let state = state()?;
     let mut all = open_applications(&state)?;
     if all.iter().any(is_unwatched) {
@@ -40,9 +45,16 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         if let Some((_, _, left @ 1..)) = reported.closed {
             problems.push(Problem::NotRestored { id: id(), left });
         }
-        for made in &reported.made {
-            text.push_str(&report::changed(&present_setting(made, &apply_context(&machine, &state))));
+        let mut settings: Vec<Changed> =
+            reported.made.iter().map(|made| present_setting(made, &apply_context(&machine, &state))).collect();
+        if !all_settings && printing::columns().is_some() {
+            settings.sort_by_key(|setting| matches!(setting.now, Some((CurrentValue::AsChanged, _))));
         }
+        let settings: Vec<String> = settings.iter().map(report::changed).collect();
+        text.push_str(&match printing::columns() {
+            Some(columns) if !all_settings => report::first_rows(&settings, SETTINGS_LINES, columns, "more settings"),
+            _ => settings.concat(),
+        });
     }
     for UnreadableJournal { id, error } in state.unreadable()? {
         text.push_str(&report::unreadable(&id, &error.to_string()));
@@ -81,10 +93,10 @@ fn is_unwatched(reported: &JournalContent) -> bool {
     reported.is_pending() && !has_booted() && watch::is_watched(reported) == Some(false)
 }
 
-pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
+pub(super) fn log(flags: &LogFlags) -> Result<ExitCode, Failure> {
     let state = state()?;
     let mut text = String::new();
-    if let Some(id) = id {
+    if let Some(id) = flags.id.as_deref() {
         let reported = state.read(id).map_err(|error| unknown(id, error))?;
         let machine = root(reported.begin.root.as_deref());
         text.push_str(&report::application(&application_report(&reported, &machine)));
@@ -93,15 +105,18 @@ pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
         }
         text.push_str(&report::refused(&reported.refused));
     } else {
-        for id in &state.ids()? {
-            match state.read(id) {
-                Ok(reported) => text.push_str(&report::application(&application_report(
-                    &reported,
-                    &root(reported.begin.root.as_deref()),
-                ))),
-                Err(error) => text.push_str(&report::unreadable(id, &error.to_string())),
+        let row = |id: &String| match state.read(id) {
+            Ok(reported) => {
+                let machine = root(reported.begin.root.as_deref());
+                report::application(&application_report(&reported, &machine))
             }
-        }
+            Err(error) => report::unreadable(id, &error.to_string()),
+        };
+        let rows: Vec<String> = state.ids()?.iter().map(row).collect();
+        text.push_str(&match printing::columns() {
+            Some(columns) if !flags.all => report::last_rows(&rows, LOG_LINES, columns, "older applications"),
+            _ => rows.concat(),
+        });
         if text.is_empty() {
             text.push_str(report::NOTHING_WAS);
         }

@@ -6,16 +6,18 @@ use std::process::ExitCode;
 use linerate_fleet::change_protocol::{ChangeAnswer, ChangeOrder, DiffOrder};
 use linerate_fleet::description::FleetNode;
 use linerate_host::apply::readable;
-use linerate_record::fleet::NodeRole;
+use linerate_record::fleet::{NodeRole, UnreachedNode};
 use linerate_record::rollout::{FleetChanges, NodeChanges, ROLLOUT_NODES_MAX, ROLLOUT_SCHEMA, RolloutPlan};
 use linerate_record::sanitize::named_some;
 use linerate_rollout::plan::{RolloutRequest, plan as planned};
 use linerate_rollout::waves::WaveSizes;
 
+use super::super::diff::weight;
 use super::super::flags::{ApplyFlags, DiffFlags};
 use super::super::read_owned;
-use super::{consent_and_watch, read_nodes};
+use super::{consent_and_watch, read_nodes, whole_if};
 use crate::files::{output_file, site_file};
+use crate::remote::node_access;
 use crate::remote::rollout::guards::{GuardedNode, guards, interrupting};
 use crate::remote::rollout::node_agents::NodeAgents;
 use crate::remote::rollout::node_changes;
@@ -100,7 +102,8 @@ pub(in crate::commands::tune) fn diff(flags: &DiffFlags, fleet: &Path) -> Result
         printing::print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    printing::print(&linerate_report::rollout::changes(&changes, printing::text_style()))?;
+    let look = whole_if(flags.all, printing::text_style());
+    printing::print(&linerate_report::rollout::changes(&changes, &weight, look))?;
     let written = match &flags.output {
         Some(path) => format!("\nwritten to {}; linerate tune apply --fleet makes the changes\n", path.display()),
         None => "\nnothing is written: name a file with -o\n".to_owned(),
@@ -117,11 +120,12 @@ fn join_answers(nodes: &[FleetNode], answers: Vec<Result<ChangeAnswer, String>>)
             Ok(ChangeAnswer::Planned(planned)) => of_nodes.push(node_changes(node, *planned)),
             Ok(ChangeAnswer::Failed { why, .. }) => wrong.push(format!("{}: {why}", node.name)),
             Ok(ChangeAnswer::Reported(_)) => wrong.push(format!("{}: it answered another question", node.name)),
-            Err(why) => lost.push(format!("{}: {why}", node.name)),
+            Err(why) => lost.push((node, UnreachedNode { why, remedy: String::new() })),
         }
     }
     if !lost.is_empty() {
-        let why = format!("{} of {} nodes were not reached:\n  {}", lost.len(), nodes.len(), lost.join("\n  "));
+        let reasons = node_access::unreached_list(lost.iter().map(|(node, lost)| (*node, lost)));
+        let why = format!("{} of {} nodes were not reached:{reasons}", lost.len(), nodes.len());
         return Err(Failure::Outcome { why, code: code::TARGET });
     }
     if !wrong.is_empty() {

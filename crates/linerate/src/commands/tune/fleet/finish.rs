@@ -17,7 +17,7 @@ use linerate_rollout::rollout_selection::{RequestedNode, chosen, confirmable, to
 use linerate_rollout::waves::WaveSizes;
 
 use super::super::flags::{ConfirmFlags, RollbackFlags, StatusFlags};
-use super::{consent_and_watch, read_nodes, reported};
+use super::{consent_and_watch, read_nodes, reported, whole_if};
 use crate::files::output_format::{OutputFormat, write_or_print};
 use crate::files::{output_file, site_file};
 use crate::remote::rollout::act_order;
@@ -382,7 +382,7 @@ fn show(flags: &StatusFlags, all: &RolloutReport, pictured: &RolloutReport, next
     let output = flags.output.as_deref();
     let text = |to_file| match all.rollout.is_none() && all.nodes.is_empty() {
         true => "no node knows a rollout: nothing was changed with --fleet\n".to_owned(),
-        false => report::report(all, printing::text_style_for_file(to_file)) + next,
+        false => report::report(all, whole_if(flags.all, printing::text_style_for_file(to_file))) + next,
     };
     match flags.chosen() {
         OutputFormat::Json => write_or_print(&report::json(all), output),
