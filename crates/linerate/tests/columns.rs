@@ -143,6 +143,7 @@ fn the_first_screen_of_a_diff_has_the_changes_that_weigh_most_and_a_pipe_has_all
     let capture = folder.path().join("capture");
     let copied = Command::new("cp").arg("-r").arg(repository().join("captures/many-processors-6.1")).arg(&capture);
     assert!(copied.status().unwrap().success());
+    std::fs::create_dir_all(capture.join("etc")).unwrap();
     std::fs::write(capture.join("etc/machine-id"), "0123456789abcdef0123456789abcdef\n").unwrap();
     let root = capture.to_str().unwrap();
     let mut command = linerate();
@@ -317,7 +318,7 @@ fn what_is_read_again_and_what_is_measured_here_fits_a_terminal() {
             assert_fits(&[&arguments[..], &["--why"]].concat(), 0);
         }
     }
-    assert_fits(&["experiment", "analyze", "examples/experiments/source-002.csv", "--link", "15Gb/s"], 7);
+    assert_fits(&["experiment", "analyze", "examples/experiments/source-002.csv", "--link", "15Gb/s"], 0);
     let folder = tempdir().unwrap();
     let run = folder.path().join("run");
     let load = "bench --target null --op get,put --obj.size 1000,1MiB --concurrent 1,2 --duration 400ms --warmup 100ms";

@@ -11,7 +11,7 @@ use linerate_record::units::{bits_per_s, count};
 
 use crate::colour::Colour;
 use crate::phrases::{self, experiment as wording};
-use crate::terminal::{TextStyle, clean, hanging_in, paint};
+use crate::terminal::{TextStyle, clean, hanging_in, paint, wrapped};
 
 pub use self::dry_run::{
     PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, resuming, run_deeds, run_planned,
@@ -50,14 +50,27 @@ pub fn table_text(report: &TableReport, look: TextStyle) -> String {
     text
 }
 
-/// A line for each remark, with its kind before it.
+/// Remarks of a kind that are each on a line of a screen; of more, the first, with how many others there are.
+const REMARKS_MAX: usize = 3;
+
+/// A line for each remark, with its kind before it; on a screen, one for many of a kind.
 fn remark_lines(remarks: &[Remark], look: TextStyle) -> String {
-    let line = |remark: &Remark| {
+    let alike = |one: &Remark| remarks.iter().filter(|other| other.kind == one.kind).count();
+    let is_first = |place: usize| remarks[..place].iter().all(|other| other.kind != remarks[place].kind);
+    let line = |(place, remark): (usize, &Remark)| {
         let ink = if wording::is_severe(remark.kind) { Colour::Red } else { Colour::Yellow };
         let lead = format!(" {}", wording::remark(remark.kind));
-        hanging_in(ink, &lead, REMARK_COLUMNS, &format!("{}: {}", remark.about, remark.sentence), look)
+        let mut sentence = format!("{}: {}", remark.about, remark.sentence);
+        let count = alike(remark);
+        if !look.whole && count > REMARKS_MAX {
+            if !is_first(place) {
+                return String::new();
+            }
+            sentence.push_str(&format!("; and {} more of this kind: --json", count - 1));
+        }
+        hanging_in(ink, &lead, REMARK_COLUMNS, &sentence, look)
     };
-    remarks.iter().map(line).collect()
+    remarks.iter().enumerate().map(line).collect()
 }
 
 /// How many comparisons came to what.
@@ -101,8 +114,13 @@ fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> 
         format!("; {} would take about {needed} interleaved blocks", phrases::percent(report.matters_share))
     });
     let label = in_columns(&clean(&series.label), ARM_COLUMNS + 1);
+    let indent = ARM_COLUMNS + 2;
     let reported = clean(&format!("{} {mean}, {runs}{takes}", series.baseline));
-    let mut text = format!("\n {label}{}\n", paint(Colour::Dim, &reported, look));
+    let reported: Vec<String> = wrapped(&reported, look.width.saturating_sub(indent).max(30))
+        .iter()
+        .map(|line| paint(Colour::Dim, line, look))
+        .collect();
+    let mut text = format!("\n {label}{}\n", reported.join(&format!("\n{:indent$}", "")));
     for effect in &series.effects {
         let share = effect.share.map_or_else(|| phrases::ABSENT.to_owned(), phrases::change);
         let arm = clean(&effect.arm);
@@ -121,4 +139,25 @@ fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> 
         text.push_str(&hanging_in(ink, &lead, LEAD_COLUMNS, &effect.sentence, look));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::experiment::RemarkKind;
+
+    use super::*;
+
+    #[test]
+    fn many_remarks_of_a_kind_are_one_on_a_screen_and_all_in_a_file() {
+        let remark = |kind, n: usize| Remark { kind, about: format!("line {n}"), sentence: "left out".to_owned() };
+        let mut remarks: Vec<Remark> = (1..=9).map(|n| remark(RemarkKind::Impossible, n)).collect();
+        remarks.push(remark(RemarkKind::Excluded, 10));
+        let look = TextStyle { color: false, width: 80, whole: false };
+        let text = remark_lines(&remarks, look);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains("line 1: left out; and 8 more of this kind: --json\n"), "{text}");
+        assert!(text.contains("line 10: left out\n"), "{text}");
+        assert_eq!(remark_lines(&remarks, TextStyle { whole: true, ..look }).lines().count(), 10);
+        assert_eq!(remark_lines(&remarks[..3], look).lines().count(), 3);
+    }
 }

@@ -13,6 +13,7 @@ use linerate_record::experiment::{
     Arm, ArmSetup, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentFleet, ExperimentStep,
     FLEET_EXPERIMENT_SCHEMA,
 };
+use linerate_record::lines::folded;
 use linerate_record::load::{Load, LoadPatch, differences};
 use linerate_record::shell;
 use linerate_record::units::whole_ns;
@@ -116,7 +117,8 @@ pub(super) fn start_experiment(flags: &ExperimentRunFlags, read: BenchParser) ->
         let left_out = arm_list.not_tested.iter().map(|left| format!("not tested: {}: {}", left.arm, left.why));
         arm_list.notes.extend(left_out);
         let recorded_fleet = fleet.as_ref().map(|fleet| &fleet.recorded_fleet);
-        printing::print(&dry_run_text(&arm_list, &base, &design, recorded_fleet))?;
+        let text = dry_run_text(&arm_list, &base, &design, recorded_fleet);
+        printing::print(&printing::columns().map_or_else(|| text.clone(), |columns| folded(&text, columns)))?;
         return Ok(ExitCode::SUCCESS);
     };
     let experiment_context = build_context(flags, targets, &arm_list, path, fleet)?;
