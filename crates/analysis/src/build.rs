@@ -111,7 +111,6 @@ impl Figures {
             // The concurrency of an open loop is a bound, not a load.
             if one.points.iter().all(|p| p.open.is_none()) {
                 one.knee = shape::knee(one);
-                one.scaling = shape::scaling(one, records.manifest.seed);
             }
             open_loop::judge(one, &records.manifest.requested);
         }
@@ -132,7 +131,7 @@ fn finished(records: &Records, figures: Figures, parts: &[clients::ClientPart]) 
     let mut view = View {
         schema: VIEW_SCHEMA,
         run: summary(records, &series),
-        growth: growth::growth(&series, records.manifest.seed),
+        growth: growth::growth(&series),
         series,
         ceilings,
         sent: Vec::new(),

@@ -11,7 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::knee::{self, KneeOutcome, KneeVisit, MeasuredRung, SecondRise};
 use crate::student::NORMAL_95;
-use crate::usl::Range;
+
+/// A ratio of two throughputs with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
 
 /// What so many clients gave in one visit of their best concurrency.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,7 +121,7 @@ pub fn judge(visits: &[GrowthVisit]) -> Option<GrowthVerdict> {
         of_largest: (rung.concurrency != last.concurrency).then(|| ratio(rung, last)).flatten(),
         efficiency: (i > 0).then(|| ratio(rung, first)).flatten().map(|of| {
             let more = f64::from(rung.concurrency) / f64::from(first.concurrency);
-            Range { value: of.value / more, low: of.low / more, high: of.high.map(|high| high / more) }
+            Range { value: of.value / more, low: of.low / more, high: of.high / more }
         }),
     });
     Some(GrowthVerdict {
@@ -150,7 +157,7 @@ fn ratio(of: &MeasuredRung, base: &MeasuredRung) -> Option<Range> {
     let value = of.throughput.mean / base.throughput.mean;
     let error = (of.error / of.throughput.mean).hypot(base.error / base.throughput.mean);
     let factor = (NORMAL_95 * error).exp();
-    Some(Range { value, low: value / factor, high: Some(value * factor) })
+    Some(Range { value, low: value / factor, high: value * factor })
 }
 
 #[cfg(test)]
@@ -175,7 +182,7 @@ mod tests {
         assert!(
             (largest_end.value - 284.0 / 278.0).abs() < 1e-9
                 && largest_end.low < largest_end.value
-                && largest_end.high.unwrap() > largest_end.value,
+                && largest_end.high > largest_end.value,
             "{largest_end:?}"
         );
         let [first, second, .., last] = &found.points[..] else { panic!("{found:?}") };

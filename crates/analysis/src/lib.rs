@@ -36,7 +36,6 @@ pub mod steady;
 pub mod student;
 mod target_outages;
 pub mod thresholds;
-pub mod usl;
 pub mod view;
 pub mod visit_times;
 pub mod warm_up;

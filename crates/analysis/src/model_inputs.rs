@@ -131,7 +131,7 @@ mod tests {
             largest_of_end: None,
             points: Vec::new(),
         };
-        let growth = Growth { workload, size, measure, verdict, scaling: None, planned: None };
+        let growth = Growth { workload, size, measure, verdict, planned: None };
         let load_with = over_clients(&growth, &site(8, ClientsOn::Machines)).unwrap();
         assert_eq!(load_with(3), PredictableLoad { op: Op::Get, object_bytes: 1 << 20, clients: Some(3) });
         assert!(over_clients(&growth, &site(0, ClientsOn::Machines)).is_none());

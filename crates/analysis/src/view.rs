@@ -16,7 +16,6 @@ use crate::canary::Canary;
 pub use crate::estimate::Estimate;
 use crate::knee::{Knee, KneeVisit};
 use crate::slo::RateSearchResult;
-use crate::usl::UslFitResult;
 
 mod clients;
 mod growth;
@@ -162,8 +161,6 @@ pub struct Series {
     pub pooled: Vec<Point>,
     /// Where more concurrency stopped paying; absent with a single concurrency, or where nothing succeeded.
     pub knee: Option<Knee>,
-    /// The Universal Scalability Law fitted to the points; absent with too few.
-    pub scaling: Option<UslScaling>,
     /// The highest rate at which the bounds of `--slo` held; absent without such a search.
     #[serde(default)]
     pub sustained: Option<RateSearchResult>,
@@ -175,16 +172,6 @@ pub struct Series {
     /// What its points come to.
     #[serde(default)]
     pub summary: Summary,
-}
-
-/// The Universal Scalability Law of a series.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct UslScaling {
-    /// The law, with its uncertainty, and whether the points refuse it.
-    #[serde(flatten)]
-    pub fit: UslFitResult,
-    /// The law as `[concurrency, throughput]`, over the concurrencies measured; empty where the points refuse it.
-    pub curve: Vec<[f64; 2]>,
 }
 
 /// Who bound a point.

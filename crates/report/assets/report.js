@@ -84,10 +84,8 @@
     const measured = [...new Set(shown.flatMap((s) => s.points.map(([x]) => x)))].sort((a, b) => a - b);
     // A plan goes on beyond what was tried: it is drawn as far as that.
     const within = (curve) => (curve ?? []).filter(([x]) => x <= measured[measured.length - 1]);
-    const [points, laws, plans] = [
-      shown.map((s) => visits(s.points)), shown.map((s) => visits(s.law ?? [])), shown.map((s) => visits(within(s.plan))),
-    ];
-    const keys = [...new Set([...points, ...laws, ...plans].flatMap((of) => [...of.keys()]))]
+    const [points, plans] = [shown.map((s) => visits(s.points)), shown.map((s) => visits(within(s.plan)))];
+    const keys = [...new Set([...points, ...plans].flatMap((of) => [...of.keys()]))]
       .map((key) => [key, ...key.split(" ").map(Number)])
       .sort((a, b) => a[1] - b[1] || a[2] - b[2]);
     const xs = keys.map(([, x]) => x);
@@ -102,7 +100,7 @@
     const holding = { range: (u, min, max) => fromZero.range(u, min, Math.max(max, reach)) };
     // Far above what was measured, a ceiling would flatten every line: the verdict states it.
     const ceilings = shown.map((s, i) => [s, i]).filter(([s]) => s.ceiling != null && s.ceiling <= 2.5 * highest);
-    // Between points there are those of the law: the cursor tells the nearest that was measured.
+    // Between points there are those of a plan: the cursor tells the nearest that was measured.
     const nearest = (u, si, i) => {
       const values = u.data[si || 1];
       for (let away = 0; away < values.length; away += 1) {
@@ -111,7 +109,6 @@
       }
       return i;
     };
-    const fitted = shown.map((_, i) => i).filter((i) => laws[i].size);
     const planned = shown.map((_, i) => i).filter((i) => plans[i].size);
     draw(host, {
       scales: { x: concurrencyScale(measured), y: holding },
@@ -121,10 +118,6 @@
         ...shown.map((s, i) => dotted(s.label, color(i), told(i))),
         ...ceilings.map(([s, i]) => ({
           label: `linerate alone, ${s.label}`, stroke: color(i), width: 1, dash: [6, 5], points: { show: false }, value: reading(format),
-        })),
-        ...fitted.map((i) => ({
-          label: `law, ${shown[i].label}`, stroke: color(i), width: 1.5, dash: [1, 4], cap: "round", spanGaps: true,
-          points: { show: false }, value: reading(format),
         })),
         ...planned.map((i) => ({
           label: `plan, ${shown[i].label}`, stroke: color(i), width: 2, dash: [10, 4, 2, 4], spanGaps: true,
@@ -137,7 +130,6 @@
       xs,
       ...points.map(column),
       ...ceilings.map(([s]) => xs.map(() => s.ceiling)),
-      ...fitted.map((i) => column(laws[i])),
       ...planned.map((i) => column(plans[i])),
     ]);
   };

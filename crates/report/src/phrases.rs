@@ -15,10 +15,8 @@ pub(crate) mod site_and_plan;
 
 use linerate_analysis::compare::SeriesComparison;
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};
-use linerate_analysis::usl::{Range, UslFitResult};
 use linerate_analysis::view::{
-    Best, Bottleneck, ClientCeiling, Estimate, Latency, Measure, Point, PredictedCurve, RunSummary, Series, UslScaling,
-    View,
+    Best, Bottleneck, ClientCeiling, Estimate, Latency, Measure, Point, PredictedCurve, RunSummary, Series, View,
 };
 use linerate_analysis::visit_times::{VISIT_MS, VISITS_ENOUGH};
 use linerate_record::finding::{Confidence, Finding, Severity};
@@ -258,47 +256,6 @@ pub(crate) fn predicted(predicted: &PredictedCurve) -> String {
         ));
     }
     text
-}
-
-/// What the Universal Scalability Law says of a series, or that it says nothing.
-pub(crate) fn scaling(scaling: &UslScaling) -> String {
-    usl(scaling, "")
-}
-
-/// The same, over what it is where that is not requests in flight.
-pub(crate) fn usl(scaling: &UslScaling, over: &str) -> String {
-    let UslFitResult { sigma, kappa, peak, extrapolated, chi_square, degrees, lack_of_fit, .. } = &scaling.fit;
-    if *lack_of_fit {
-        return format!(
-            "the Universal Scalability Law{over} does not describe these points (χ² {} of {degrees} degrees)",
-            decimal(*chi_square)
-        );
-    }
-    let peak = match peak {
-        Some(peak) if *extrapolated => {
-            format!("; would peak at {}, beyond what was tried", range(peak, |v| count(v.round())))
-        }
-        Some(peak) => format!("; peaks at {}", range(peak, |v| count(v.round()))),
-        None => "; no peak to be seen".to_owned(),
-    };
-    format!(
-        "Universal Scalability Law{over}: contention {}, coherency {}{peak}",
-        range(sigma, percent),
-        range(kappa, small)
-    )
-}
-
-/// A share that may be tiny: `0`, `0.0691`, `2.0e-4`.
-fn small(value: f64) -> String {
-    if value == 0.0 || value >= 0.001 { decimal(value) } else { format!("{value:.1e}") }
-}
-
-/// `0.021 (0.018–0.024)`.
-fn range(range: &Range, reported: impl Fn(f64) -> String) -> String {
-    let high = range.high.map_or_else(|| "…".to_owned(), &reported);
-    // A lower end that is nothing beside the figure has no digits.
-    let low = if range.low.abs() < range.value.abs() / 1000.0 { 0.0 } else { range.low };
-    format!("{} ({}–{high})", reported(range.value), reported(low))
 }
 
 /// How the points of a series ended, and what was cut from their beginnings.

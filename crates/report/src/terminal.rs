@@ -162,9 +162,6 @@ fn growth_table(growth: &Growth, look: TextStyle) -> String {
     if let Some(plan) = &growth.planned {
         text.push_str(&hanging("   plan", 18, &phrases::client_growth::planned(plan), look));
     }
-    if let Some(scaling) = &growth.scaling {
-        text.push_str(&hanging("   USL", 18, &phrases::usl(scaling, " over clients"), look));
-    }
     text
 }
 
@@ -201,9 +198,6 @@ fn verdict(view: &View, series: &Series, why: bool, in_full: bool, look: TextSty
     }
     if let Some(ceiling) = view.ceiling_of(series) {
         text.push_str(&client_ceiling_line(series, &ceiling, view.run.requested.verify, look));
-    }
-    if let Some(scaling) = &series.scaling {
-        text.push_str(&hanging("   USL", 18, &phrases::scaling(scaling), look));
     }
     if !series.points.is_empty() {
         text.push_str(&hanging("   stop reason", 18, &phrases::times(series), look));

@@ -89,7 +89,6 @@ fn single_point() -> View {
     view.series.truncate(1);
     view.series[0].points.truncate(1);
     view.series[0].knee = None;
-    view.series[0].scaling = None;
     view.ceilings.clear();
     view.timeline.machine.clear();
     view.timeline.spans.truncate(1);

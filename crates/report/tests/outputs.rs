@@ -352,8 +352,6 @@ fn the_terminal_tells_the_story_of_each_series() {
         "run     1120-0931-get, 2025-11-20 09:31:07 UTC",
         "← knee at 16 (8–32)\n",
         "← still rising at 64",
-        "USL            Universal Scalability Law: contention 7 % (6 %–8 %), coherency 2.0e-4 (0–4.0e-4)",
-        "the Universal Scalability Law does not describe these points",
         "stop reason    3 × precise, 4 × time was up; warm-up up to 1.50 s",
         "▸ the target, or the network path to it, is the bottleneck",
         "why            busiest thread 63 %",

@@ -31,7 +31,7 @@ const fn label(phrase: &'static str, instead: &'static str) -> Retired {
 /// What "told" means where it does not mean "reported".
 const APART: &[&str] = &[" apart", " from", " to ", " by its", " so ", " otherwise"];
 
-const RETIRED: [Retired; 44] = [
+const RETIRED: [Retired; 43] = [
     phrase("held back by", "bottleneck, or limited by"),
     but("bound by", &[" default"], "bottleneck"),
     phrase("bound it", "bottleneck"),
@@ -44,7 +44,6 @@ const RETIRED: [Retired; 44] = [
     label("in use|", "utilisation"),
     label("moved|", "amplification"),
     label("   own", "client ceiling"),
-    label("   law", "USL"),
     label("   end", "stop reason"),
     label("   given", "assumed"),
     label("   down", "degraded"),

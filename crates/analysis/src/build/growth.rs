@@ -1,14 +1,10 @@
 //! Series that differ in their number of clients alone, side by side.
 
-use super::shape;
 use crate::growth::{self, GrowthOutcome, GrowthVisit};
-use crate::knee;
-use crate::usl::UslPoint;
 use crate::view::{Bottleneck, Growth, Point, Series};
 
-/// What more clients gave, for each workload and size that several numbers of clients drove in closed loops. `seed`
-/// makes the intervals of the law the same each time.
-pub(super) fn growth(series: &[Series], seed: u64) -> Vec<Growth> {
+/// What more clients gave, for each workload and size that several numbers of clients drove in closed loops.
+pub(super) fn growth(series: &[Series]) -> Vec<Growth> {
     let mut all = Vec::new();
     for (place, first) in series.iter().enumerate() {
         let is_alike = |other: &Series| other.workload == first.workload && other.size == first.size;
@@ -16,12 +12,12 @@ pub(super) fn growth(series: &[Series], seed: u64) -> Vec<Growth> {
             continue;
         }
         let matching_series: Vec<&Series> = series.iter().filter(|s| is_alike(s) && s.clients.is_some()).collect();
-        all.extend(of_series(&matching_series, seed));
+        all.extend(of_series(&matching_series));
     }
     all
 }
 
-fn of_series(of: &[&Series], seed: u64) -> Option<Growth> {
+fn of_series(of: &[&Series]) -> Option<Growth> {
     let first = of.first()?;
     if of.iter().any(|series| series.measure != first.measure || series.points.iter().any(|p| p.open.is_some())) {
         return None;
@@ -32,14 +28,11 @@ fn of_series(of: &[&Series], seed: u64) -> Option<Growth> {
     if largest.limit.as_ref().is_some_and(|limit| limit.bound == Bottleneck::RateCap) {
         verdict.outcome = GrowthOutcome::Capped;
     }
-    let scaling =
-        if verdict.outcome == GrowthOutcome::Capped { None } else { shape::usl_scaling(&points(&visits), seed) };
     Some(Growth {
         workload: first.workload.clone(),
         size: first.size.clone(),
         measure: first.measure,
         verdict,
-        scaling,
         planned: None,
     })
 }
@@ -52,15 +45,4 @@ fn visits(series: &Series) -> Vec<GrowthVisit> {
         Some(GrowthVisit { clients, concurrency: best.concurrency, throughput: *point.throughput(series.measure) })
     };
     series.visits_of(best).filter_map(visit).collect()
-}
-
-/// Each number of clients with its error, all visits together.
-fn points(visits: &[GrowthVisit]) -> Vec<UslPoint> {
-    let rungs = knee::measured(&growth::as_knee_visits(visits));
-    let point = |rung: knee::MeasuredRung| UslPoint {
-        concurrency: rung.concurrency,
-        throughput: rung.throughput.mean,
-        error: rung.error,
-    };
-    rungs.into_iter().map(point).collect()
 }

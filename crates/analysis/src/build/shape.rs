@@ -1,15 +1,7 @@
-//! The shape of a series over its concurrencies: the knee, and the law that it may follow.
+//! The shape of a series over its concurrencies: the knee.
 
 use crate::knee::{self, Knee, KneeOutcome, KneeVisit, Unsteady};
-use crate::student::NORMAL_95;
-use crate::usl::{self, UslPoint};
-use crate::view::{Estimate, Point, Series, UslScaling};
-
-/// Steps of the curve that is drawn of a law.
-const CURVE_STEPS: u32 = 32;
-
-/// Least standard error of a point, as a share of its mean: what passes between two points is not in their ±.
-const ERROR_FLOOR: f64 = 0.004;
+use crate::view::{Estimate, Point, Series};
 
 /// The knee that the points tell, whoever chose them; `None` with one concurrency, or where nothing succeeded. It is
 /// sought up to the highest concurrency that was tried: where that is the knee, nobody knows what comes behind it.
@@ -50,30 +42,6 @@ pub(super) fn knee(series: &Series) -> Option<Knee> {
 /// Takes back what the points of a capped load seem to say of the target: they say it of the cap.
 pub(super) fn cap(series: &mut Series) {
     series.knee.iter_mut().for_each(|knee| knee.outcome = KneeOutcome::Capped);
-    series.scaling = None;
-}
-
-/// The Universal Scalability Law of the points; `None` with too few. `seed` makes its intervals the same each time.
-pub(super) fn scaling(series: &Series, seed: u64) -> Option<UslScaling> {
-    let observed = |p: &Point| {
-        let estimate = p.throughput(series.measure);
-        let error = estimate.half_width_95? / NORMAL_95;
-        let error = error.max(ERROR_FLOOR * estimate.mean);
-        Some(UslPoint { concurrency: p.concurrency, throughput: estimate.mean, error })
-    };
-    usl_scaling(&series.points.iter().filter_map(observed).collect::<Vec<_>>(), seed)
-}
-
-/// The law of points by rising concurrency, or number of clients, with its curve.
-pub(super) fn usl_scaling(points: &[UslPoint], seed: u64) -> Option<UslScaling> {
-    let fit = usl::fit(points, seed).ok()?;
-    let (first, last) = (f64::from(points.first()?.concurrency), f64::from(points.last()?.concurrency));
-    let at = |step: u32| {
-        let n = first * (last / first).powf(f64::from(step) / f64::from(CURVE_STEPS));
-        [n, usl::throughput(fit.lambda_per_s.value, fit.sigma.value, fit.kappa.value, n)]
-    };
-    let curve = if fit.lack_of_fit { Vec::new() } else { (0..=CURVE_STEPS).map(at).collect() };
-    Some(UslScaling { fit, curve })
 }
 
 #[cfg(test)]
@@ -130,18 +98,5 @@ mod tests {
         of_two.points.last_mut().unwrap().driven_by = Some(1);
         let totals = Series { clients: None, ..of_two.clone() };
         assert_eq!(knee(&of_two), knee(&totals));
-    }
-
-    #[test]
-    fn a_law_that_fits_is_drawn_over_the_points_and_one_that_does_not_is_not() {
-        let law = |n: u32| (n, usl::throughput(100.0, 0.05, 0.001, f64::from(n)));
-        let fitting = scaling(&series(&[1, 2, 4, 8, 16, 32, 64].map(law)), 1).unwrap();
-        assert!(!fitting.fit.lack_of_fit && fitting.fit.peak.is_some_and(|p| (p.value - 30.8).abs() < 1.0));
-        let (first, last) = (fitting.curve.first().unwrap(), fitting.curve.last().unwrap());
-        assert!((first[0] - 1.0).abs() < 1e-9 && (last[0] - 64.0).abs() < 1e-9);
-        assert!((first[1] / 1_048_576.0 - 100.0).abs() < 0.1, "{first:?}");
-        let corner = scaling(&series(&[1, 2, 4, 8, 16, 32, 64].map(|n| (n, f64::from(n.min(8)) * 100.0))), 1).unwrap();
-        assert!(corner.fit.lack_of_fit && corner.curve.is_empty());
-        assert_eq!(scaling(&series(&[(1, 1.0), (2, 2.0), (4, 4.0)]), 1), None);
     }
 }

@@ -8,11 +8,10 @@
 //! more than one did before. The *cost* of `k` is the least sum of squares, in standard errors, by which the measured
 //! means must be moved for that to hold, over all `p` and `M`: twice the drop of the profile log-likelihood.
 
-use super::concave::{self, Concave};
+use super::concave::{self, Concave, chi_square_99};
 use super::visits::Rung;
 use super::{SHARE, uneven};
 use crate::student::NORMAL_95;
-use crate::usl::chi_square_99;
 
 /// Standard errors by which a candidate must be refused before the search leaves it: 99 %, since it looks many times.
 pub(super) const SURE: f64 = 2.576;

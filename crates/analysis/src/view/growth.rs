@@ -5,7 +5,7 @@ use linerate_record::plan::Resource;
 use linerate_record::run::{MaybeKnown, PointSizes};
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, UslScaling};
+use super::Measure;
 use crate::growth::{GrowthPoint, GrowthVerdict};
 
 /// Throughput over the number of clients: of series that differ in it alone, each at the concurrency that gave most.
@@ -20,8 +20,6 @@ pub struct Growth {
     /// What each number of clients gave, and where growth ended.
     #[serde(flatten)]
     pub verdict: GrowthVerdict,
-    /// The Universal Scalability Law over clients; absent with fewer than four numbers of them.
-    pub scaling: Option<UslScaling>,
     /// What the site can do with so many clients; absent where no site was described, or the model says nothing of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<GrowthPlan>,

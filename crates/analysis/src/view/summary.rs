@@ -94,7 +94,6 @@ impl Series {
             points: Vec::new(),
             pooled: Vec::new(),
             knee: None,
-            scaling: None,
             sustained: None,
             predicted: None,
             limit: None,

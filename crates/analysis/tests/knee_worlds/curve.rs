@@ -2,7 +2,6 @@
 
 use linerate_analysis::estimate::mean_with_interval;
 use linerate_analysis::knee::{self, KneeProbe, KneeVisit};
-use linerate_analysis::usl;
 use linerate_analysis::warm_up::usual_ms;
 
 use super::chance::Chance;
@@ -67,7 +66,7 @@ impl Curve {
         match *self {
             Curve::Power { exponent } => n.powf(exponent),
             Curve::Roof { corner, sharpness } => n / (1.0 + (n / corner).powf(sharpness)).powf(1.0 / sharpness),
-            Curve::Usl { sigma, kappa } => usl::throughput(1.0, sigma, kappa, n),
+            Curve::Usl { sigma, kappa } => n / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0)),
         }
     }
 }

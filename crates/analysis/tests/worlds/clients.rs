@@ -55,7 +55,7 @@ fn growth_is_told_as_often_as_it_says() {
                 for pair in found.points.windows(2) {
                     let truth = curve(f64::from(pair[1].clients)) / curve(f64::from(pair[0].clients));
                     let reported = pair[1].of_previous.expect("throughput");
-                    ratios.add(reported.low <= truth && reported.high.is_some_and(|high| truth <= high));
+                    ratios.add((reported.low..=reported.high).contains(&truth));
                 }
             }
             // Where a figure lies on the bound itself no method tells; none of these does.

@@ -23,9 +23,8 @@ const HEADS: [&str; 10] = [
 
 const HINT: &str = "Each number of clients at the concurrency at which it gave most. Bars span the confidence \
                     interval: of 95 %, except in a quick look. A ring marks where growth ended: the least number that \
-                    gives 95 % of the best, and the bar through it those that may be it. Dotted: the Universal \
-                    Scalability Law over clients, where it fits. Dashes and dots: the site's ceiling with so many \
-                    clients, where it was described.";
+                    gives 95 % of the best, and the bar through it those that may be it. Dashes and dots: the \
+                    site's ceiling with so many clients, where it was described.";
 
 /// The section; nothing where the number of clients was not varied.
 pub(super) fn section(view: &View) -> String {
@@ -47,12 +46,9 @@ fn one(growth: &Growth) -> String {
     let label = phrases::series_label(&growth.workload, &growth.size);
     let mut html =
         format!("<p class=\"bound\">{}: {}</p>\n", escaped(&label), escaped(&phrases::client_growth::verdict(growth)));
-    let lines = [
-        growth.planned.as_ref().map(|plan| format!("Plan: {}", phrases::client_growth::planned(plan))),
-        growth.scaling.as_ref().map(|scaling| phrases::usl(scaling, " over clients")),
-    ];
-    for line in lines.into_iter().flatten() {
-        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&line));
+    if let Some(plan) = &growth.planned {
+        let line = phrases::client_growth::planned(plan);
+        let _ = writeln!(html, "<p class=\"evidence\">Plan: {}</p>", escaped(&line));
     }
     let mut rows = String::new();
     for point in &growth.verdict.points {

@@ -95,9 +95,6 @@ fn card(series: &Series, ceiling: Option<&ClientCeiling>, requested: &LoadReques
     if let Some(predicted) = &series.predicted {
         let _ = writeln!(html, "<p class=\"evidence\">Plan: {}</p>", escaped(&phrases::predicted(predicted)));
     }
-    if let Some(scaling) = &series.scaling {
-        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&phrases::scaling(scaling)));
-    }
     let _ = writeln!(html, "<p class=\"evidence\">Points: {}</p>", escaped(&phrases::times(series)));
     let _ = writeln!(html, "<p class=\"evidence\">Known: {}</p>", escaped(&phrases::reach(series)));
     if let Some(limit) = &series.limit {

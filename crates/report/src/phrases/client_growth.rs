@@ -1,7 +1,6 @@
 //! How throughput over clients reads, and what single clients of many did.
 
-use linerate_analysis::growth::{GrowthOutcome, GrowthPoint, GrowthVerdict};
-use linerate_analysis::usl::Range;
+use linerate_analysis::growth::{GrowthOutcome, GrowthPoint, GrowthVerdict, Range};
 use linerate_analysis::view::{
     ClientFigures, ClientFull, ClientSpread, Growth, GrowthPlan, Measure, PlannedClients, Point, Series,
 };
@@ -26,20 +25,19 @@ pub(crate) fn rate(throughput: f64, measure: Measure) -> String {
 
 /// A multiple with its interval: `1.02 × (0.99–1.05)`.
 pub(crate) fn times(of: &Range) -> String {
-    format!("{} × ({}–{})", short(of.value), short(of.low), of.high.map_or_else(|| "…".to_owned(), short))
+    format!("{} × ({}–{})", short(of.value), short(of.low), short(of.high))
 }
 
 /// A share with its interval: `52 % (50–54)`.
 pub(crate) fn share(of: &Range) -> String {
     let whole = |share: f64| format!("{:.0}", 100.0 * share);
-    format!("{} % ({}–{})", whole(of.value), whole(of.low), of.high.map_or_else(|| "…".to_owned(), whole))
+    format!("{} % ({}–{})", whole(of.value), whole(of.low), whole(of.high))
 }
 
 /// The same where there is little room, by the wider half of the interval: `52 ± 2 %`.
 pub(crate) fn share_within(of: &Range) -> String {
-    let half = of.high.map(|high| (high - of.value).max(of.value - of.low));
-    let half = half.map_or_else(|| "…".to_owned(), |half| format!("{:.0}", (100.0 * half).ceil()));
-    format!("{:.0} ± {half} %", 100.0 * of.value)
+    let half = (of.high - of.value).max(of.value - of.low);
+    format!("{:.0} ± {:.0} %", 100.0 * of.value, (100.0 * half).ceil())
 }
 
 fn short(value: f64) -> String {

@@ -28,12 +28,11 @@ const RUN_FOLDER_SOURCES: [&str; 13] = [
 ];
 
 /// Where those are that the JSON of a report has beside them.
-const REPORT_SOURCES: [&str; 9] = [
+const REPORT_SOURCES: [&str; 8] = [
     "analysis/src/view.rs",
     "analysis/src/view",
     "analysis/src/estimate.rs",
     "analysis/src/knee.rs",
-    "analysis/src/usl.rs",
     "analysis/src/slo.rs",
     "analysis/src/growth.rs",
     "analysis/src/canary.rs",
