@@ -8,14 +8,11 @@
 //! back more seldom is in no such interval, and a report says so. Stalls make the mean's distribution skew, which
 //! widens the interval as Johnson's t does (JASA 73, 1978; Willink, Commun. Stat. 34, 2005). `tests/worlds` says how
 //! often it holds.
-//!
-//! The *effective* number is told beside it: how many independent values they would be, by their integrated
-//! autocorrelation time, summed in pairs of lags up to the first pair whose sum is not positive (Geyer's initial
-//! positive sequence, Statist. Sci. 7(4), 1992).
 
 use serde::{Deserialize, Serialize};
 
-use crate::long_run::low_frequencies;
+use crate::long_run::{self, Mean};
+use crate::student;
 
 /// A mean over intervals with its uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,8 +22,6 @@ pub struct Estimate {
     /// measured; absent with fewer than eight intervals, or where the point was not steady.
     pub half_width_95: Option<f64>,
     pub intervals: u32,
-    /// How many independent intervals they are worth, by their autocorrelation.
-    pub effective: f64,
 }
 
 /// Cosines by which the variance of a mean is estimated: with fewer the interval is wide for want of degrees of
@@ -59,16 +54,6 @@ const SKEW_BATCHES: usize = 20;
 /// stalls has is no longer a width: it jumps where its cube root passes through zero, and falls beyond.
 const SKEW_WIDENS_MAX: f64 = 2.5;
 
-/// Intervals from which they may be worth more than they are: below, an alternation may be chance.
-const ALTERNATING_MIN: usize = 30;
-
-/// Most values whose autocorrelation is summed lag by lag. Of more, neighbours are put together first: what is slow
-/// stays, and the sum costs the square of their number.
-const LAGGED_MAX: usize = 4_096;
-
-/// Most that an interval can be worth.
-const WORTH_MAX: f64 = 4.0;
-
 /// The mean of `values`, each of one interval of one visit, with its 95 % confidence interval.
 #[must_use]
 pub fn mean_with_interval(values: &[f64]) -> Estimate {
@@ -86,16 +71,13 @@ fn mean_by(values: &[f64], cosines_max: u32) -> Estimate {
     if n == 0 {
         return Estimate::default();
     }
-    let mean = values.iter().sum::<f64>() / n as f64;
-    let deviations: Vec<f64> = values.iter().map(|v| v - mean).collect();
+    let (Mean { mean, variance, df }, deviations) = long_run::by_cosines(values, cosines(n, cosines_max));
     let half_width_95 = (n >= VALUES_MIN).then(|| {
-        let cosines = cosines(n, cosines_max);
-        let error = low_frequencies(&deviations, cosines).sqrt();
+        let error = variance.sqrt();
         // Rounding alone gives equal values a variance.
-        if error <= 1e-12 * mean.abs() { 0.0 } else { skewed(student_t_975(f64::from(cosines)), &deviations) * error }
+        if error <= 1e-12 * mean.abs() { 0.0 } else { skewed(student::quantile(0.975, df), &deviations) * error }
     });
-    let effective = effective_samples(&deviations, mean);
-    Estimate { mean, half_width_95, intervals: u32::try_from(n).unwrap_or(u32::MAX), effective }
+    Estimate { mean, half_width_95, intervals: u32::try_from(n).unwrap_or(u32::MAX) }
 }
 
 /// Degrees of freedom of the interval that [`mean_with_interval`] tells of so many values.
@@ -104,8 +86,13 @@ pub fn freedom(values: usize) -> f64 {
     f64::from(cosines(values, COSINES))
 }
 
+/// Standard error of a mean of so many values, given half of the interval that [`mean_with_interval`] tells of them.
+pub(crate) fn standard_error(half_width_95: f64, values: usize) -> f64 {
+    half_width_95 / student::quantile(0.975, freedom(values))
+}
+
 fn cosines(values: usize, most: u32) -> u32 {
-    most.min((values / VALUES_PER_COSINE) as u32)
+    ((values / VALUES_PER_COSINE) as u32).clamp(1, most)
 }
 
 /// How many standard errors an interval must reach on its longer side where the mean's distribution is skew.
@@ -134,55 +121,6 @@ fn skewed(t: f64, deviations: &[f64]) -> f64 {
     reach(t).max(reach(-t)).min(most)
 }
 
-/// How many independent values `values` are worth: `n / τ`, at least 1, and at most `n` where they are few.
-fn effective_samples(deviation: &[f64], mean: f64) -> f64 {
-    let n = deviation.len();
-    if n > LAGGED_MAX {
-        return effective_of_batches(deviation, mean);
-    }
-    let covariance = |lag: usize| deviation[lag..].iter().zip(deviation).map(|(a, b)| a * b).sum::<f64>() / n as f64;
-    let variance = if n == 0 { 0.0 } else { covariance(0) };
-    if n < 4 || variance <= f64::EPSILON * mean.abs() {
-        return n as f64;
-    }
-    let mut tau = -1.0;
-    for lag in (0..n / 2).step_by(2) {
-        let pair = (covariance(lag) + covariance(lag + 1)) / variance;
-        if pair <= 0.0 {
-            break;
-        }
-        tau += 2.0 * pair;
-    }
-    let worth_max = if n < ALTERNATING_MIN { 1.0 } else { WORTH_MAX };
-    n as f64 / tau.clamp(1.0 / worth_max, n as f64)
-}
-
-/// The same by the means of batches: they are worth what makes the variance of the mean that of the values.
-fn effective_of_batches(deviation: &[f64], mean: f64) -> f64 {
-    let n = deviation.len();
-    let length = n.div_ceil(LAGGED_MAX);
-    let batches: Vec<f64> = deviation.chunks_exact(length).map(|b| b.iter().sum::<f64>() / length as f64).collect();
-    let variance = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>() / values.len() as f64;
-    let (of_values, of_batches) = (variance(deviation), variance(&batches));
-    if of_values <= f64::EPSILON * mean.abs() || of_batches <= 0.0 {
-        return n as f64;
-    }
-    let worth = effective_samples(&batches, mean) * of_values / of_batches;
-    worth.clamp(1.0, n as f64 * WORTH_MAX)
-}
-
-/// The 97.5 % quantile of Student's t at `df` degrees of freedom, which need not be whole: Hill's expansion
-/// (CACM 396, 1970), within 0.8 % for `df ≥ 2` and 0.2 % for `df ≥ 3`. Searches ask for it at
-/// every interval; [`crate::student::quantile`] is exact for any probability, and some hundred times slower.
-pub(crate) fn student_t_975(df: f64) -> f64 {
-    const Z: f64 = 1.959_964;
-    let g1 = (Z.powi(3) + Z) / 4.0;
-    let g2 = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
-    let g3 = (3.0 * Z.powi(7) + 19.0 * Z.powi(5) + 17.0 * Z.powi(3) - 15.0 * Z) / 384.0;
-    let g4 = (79.0 * Z.powi(9) + 776.0 * Z.powi(7) + 1482.0 * Z.powi(5) - 1920.0 * Z.powi(3) - 945.0 * Z) / 92_160.0;
-    Z + g1 / df + g2 / df.powi(2) + g3 / df.powi(3) + g4 / df.powi(4)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -197,14 +135,6 @@ pub(crate) mod tests {
                 sum += (state >> 11) as f64 / (1u64 << 53) as f64;
             }
             sum - 6.0
-        }
-    }
-
-    #[test]
-    fn students_quantiles_match_the_tables() {
-        for (df, t) in [(2.0, 4.303), (3.0, 3.182), (5.0, 2.571), (10.0, 2.228), (30.0, 2.042), (1e6, 1.960)] {
-            let got = student_t_975(df);
-            assert!((got / t - 1.0).abs() < 0.012, "df {df}: {got} against {t}");
         }
     }
 
@@ -246,7 +176,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn intervals_that_hold_few_requests_of_a_closed_loop_are_worth_more() {
+    fn intervals_that_hold_few_requests_of_a_closed_loop_tell_their_mean_well() {
         // One request at a time, 72 ms give or take a tenth: none, one or two end in 50 ms.
         let mut gauss = noise(3);
         let (mut values, mut at_ms) = (vec![0.0; 200], 0.0);
@@ -256,22 +186,7 @@ pub(crate) mod tests {
         }
         let estimate = mean_with_interval(&values);
         let half = estimate.half_width_95.unwrap() / estimate.mean;
-        assert!(estimate.effective > 400.0 && half < 0.07, "{estimate:?}");
+        assert!(half < 0.07, "{estimate:?}");
         assert!((estimate.mean / (50.0 / 72.0) - 1.0).abs() < half, "{estimate:?}");
-        assert!(mean_with_interval(&values[..20]).effective <= 20.0, "few intervals may alternate by chance");
-    }
-
-    #[test]
-    fn correlated_intervals_are_worth_fewer() {
-        let mut gauss = noise(7);
-        let mut x = 0.0;
-        let values: Vec<f64> = (0..400)
-            .map(|_| {
-                x = 0.9 * x + gauss();
-                x
-            })
-            .collect();
-        let effective = mean_with_interval(&values).effective;
-        assert!((5.0..80.0).contains(&effective), "AR(1) at 0.9 is worth about 1/19 of 400: {effective}");
     }
 }

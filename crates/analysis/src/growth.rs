@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn visit(clients: u32, mean: f64, half: f64) -> GrowthVisit {
-        let throughput = Estimate { mean, half_width_95: Some(half * mean), intervals: 60, effective: 40.0 };
+        let throughput = Estimate { mean, half_width_95: Some(half * mean), intervals: 60 };
         GrowthVisit { clients, concurrency: 16 * clients, throughput }
     }
 

@@ -1,11 +1,11 @@
-//! The mean of a correlated series, and how far it can be trusted: for tests, which must not cry wolf.
+//! The mean of a correlated series, and how far it can be trusted.
 //!
-//! [`crate::estimate`] counts how many independent values a series is worth; that is right on average, and on twenty
-//! intervals its own noise makes a test at 5 % speak in 12 % of runs without a difference. Here the variance of the
-//! mean is the average of the squared weights of the series' lowest cosines (the equal-weighted cosine estimator of
-//! Lazarus, Lewis, Stock and Watson, JBES 36(4), 2018): those are nearly independent however the intervals are
-//! correlated, so that their number is the degrees of freedom and Student's t is right. As much as a first-order
-//! autoregression explains is asked for too, since twenty intervals have few low cosines.
+//! There is one estimator of the variance of a mean, [`by_cosines`]: the average of the squared weights of the series'
+//! lowest cosines (the equal-weighted cosine estimator of Lazarus, Lewis, Stock and Watson, JBES 36(4), 2018). Those
+//! are nearly independent however the values are correlated, so that their number is the degrees of freedom and
+//! Student's t is right. It is used at two settings. Intervals ([`crate::estimate`]) must contain what is slow, and
+//! have four or five cosines. Tests ([`mean`]) must find small differences in twenty values, and have more the more
+//! values there are. As those are faster, as much as a first-order autoregression explains is taken at the least.
 
 /// Fewest values of which something is said.
 pub const VALUES_MIN: usize = 8;
@@ -26,12 +26,22 @@ pub fn mean(values: &[f64]) -> Option<Mean> {
     if values.len() < VALUES_MIN {
         return None;
     }
+    let (mean, deviations) = by_cosines(values, cosines(values.len()));
+    Some(Mean { variance: mean.variance.max(first_order(&deviations)), ..mean })
+}
+
+/// The mean of `values`, at least one, with its variance by so many of their lowest cosines, at least one; and by how
+/// much each value differs from it.
+pub(crate) fn by_cosines(values: &[f64], cosines: u32) -> (Mean, Vec<f64>) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let deviations: Vec<f64> = values.iter().map(|v| v - mean).collect();
-    let cosines = cosines(values.len());
-    let variance = low_frequencies(&deviations, cosines).max(first_order(&deviations));
-    Some(Mean { mean, variance, df: f64::from(cosines) })
+    let weight = |j: u32| {
+        let turn = std::f64::consts::PI * f64::from(j) / n;
+        deviations.iter().enumerate().map(|(t, d)| d * (turn * (t as f64 + 0.5)).cos()).sum::<f64>() * (2.0 / n).sqrt()
+    };
+    let variance = (1..=cosines).map(|j| weight(j).powi(2)).sum::<f64>() / f64::from(cosines) / n;
+    (Mean { mean, variance, df: f64::from(cosines) }, deviations)
 }
 
 /// Most cosines: beyond, Student's t is the normal distribution, and each costs a look at all values.
@@ -40,16 +50,6 @@ const COSINES_MAX: u32 = 256;
 /// How many cosines the estimator's authors advise: few enough to be of the frequency of the mean.
 fn cosines(values: usize) -> u32 {
     ((0.4 * (values as f64).powf(2.0 / 3.0)).round() as u32).clamp(2, COSINES_MAX)
-}
-
-/// Variance of the mean as the lowest cosines have it.
-pub(crate) fn low_frequencies(deviations: &[f64], cosines: u32) -> f64 {
-    let n = deviations.len() as f64;
-    let weight = |j: u32| {
-        let turn = std::f64::consts::PI * f64::from(j) / n;
-        deviations.iter().enumerate().map(|(t, d)| d * (turn * (t as f64 + 0.5)).cos()).sum::<f64>() * (2.0 / n).sqrt()
-    };
-    (1..=cosines).map(|j| weight(j).powi(2)).sum::<f64>() / f64::from(cosines) / n
 }
 
 /// Variance of the mean if each value leans on the one before it, and on nothing else.
@@ -63,14 +63,27 @@ fn first_order(deviations: &[f64]) -> f64 {
 /// How much each deviation leans on the one before it, from 0 to 0.95.
 #[must_use]
 pub fn correlation(deviations: &[f64]) -> f64 {
-    let squares: f64 = deviations.iter().map(|d| d * d).sum();
-    if squares <= 0.0 {
-        return 0.0;
-    }
-    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let seen = products / squares;
+    let Some(seen) = seen_correlation(deviations) else { return 0.0 };
     // A short series shows less correlation than there is, by about (1 + 4ρ)/n (Kendall, Biometrika 41, 1954).
     (seen + (1.0 + 4.0 * seen) / deviations.len() as f64).clamp(0.0, 0.95)
+}
+
+/// `None` of equal values.
+fn seen_correlation(deviations: &[f64]) -> Option<f64> {
+    let squares: f64 = deviations.iter().map(|d| d * d).sum();
+    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    (squares > 0.0).then(|| products / squares)
+}
+
+/// How many independent values so many values are worth, at most as many as they are, if each leans on the one before
+/// it as much as is seen, and on nothing else.
+#[must_use]
+pub fn independent(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let deviations: Vec<f64> = values.iter().map(|v| v - mean).collect();
+    let seen = seen_correlation(&deviations).unwrap_or(0.0).clamp(0.0, 0.95);
+    n * (1.0 - seen) / (1.0 + seen)
 }
 
 #[cfg(test)]
@@ -123,6 +136,14 @@ pub(crate) mod tests {
             let missed = missed.count();
             assert!(missed <= 70, "{n} intervals at {correlation}: {missed} of 1000 missed");
         }
+    }
+
+    #[test]
+    fn values_that_lean_on_each_other_are_worth_fewer() {
+        let worth = |correlation| independent(&autoregressive(7, 400, correlation));
+        assert!((350.0..=400.0).contains(&worth(0.0)) && (40.0..140.0).contains(&worth(0.7)), "AR(1) at 0.7: 3/17");
+        assert_eq!(independent(&[1.0, -1.0, 1.0, -1.0]), 4.0);
+        assert_eq!(independent(&[5.0; 10]), 10.0);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! the last quarter lies above those of all parts of the first half, or below them. Parts are compared by rank: a
 //! stall, a burst or a phase that comes back makes one part differ, and not all of a quarter from all of a half.
 
-use crate::estimate::mean_with_interval;
+use crate::long_run;
 use crate::median::median;
 
 /// Values in a batch, where there are enough of them.
@@ -144,13 +144,8 @@ fn squared_errors(means: &[f64]) -> Vec<f64> {
 /// Whether the rest differs from what a cut leaves out by so many standard errors.
 fn is_apart(values: &[f64], cut: usize, differs: f64) -> bool {
     let (before, after) = values.split_at(cut);
-    let rest = mean_with_interval(after);
-    if before.is_empty() || after.len() < 2 || rest.mean <= 0.0 {
-        return false;
-    }
-    let variance = after.iter().map(|v| (v - rest.mean).powi(2)).sum::<f64>() / (after.len() - 1) as f64;
-    let worth = after.len() as f64 / rest.effective;
-    let error = (variance * worth * (1.0 / before.len() as f64 + 1.0 / after.len() as f64)).sqrt();
+    let Some(rest) = long_run::mean(after).filter(|rest| rest.mean > 0.0 && !before.is_empty()) else { return false };
+    let error = (rest.variance * (1.0 + after.len() as f64 / before.len() as f64)).sqrt();
     (mean(before) - rest.mean).abs() > (differs * error).max(1e-9 * rest.mean)
 }
 

@@ -1,6 +1,6 @@
 //! What an arm's effect is so far: estimate, interval, p, verdict and sentence.
 
-use linerate_analysis::estimate::mean_with_interval;
+use linerate_analysis::long_run;
 use linerate_record::experiment::{ArmVerdict, Decision, Effect, ExperimentStopReason, Role};
 
 use crate::drift::deviation;
@@ -76,7 +76,7 @@ pub(crate) fn effect(state: &ExperimentState, arm: u32) -> Effect {
             .map(|sd| design::detectable(sd / (n as f64).sqrt(), (n - 1) as f64, requested.alpha).exp_m1()),
         runs_needed: needed,
         needed_ns: needed.map(|needed| u64::from(needed).saturating_mul(block_ns(state))),
-        effective: (n > 1).then(|| mean_with_interval(&differences).effective),
+        effective: (n > 1).then(|| long_run::independent(&differences)),
         lasting: long_cells::found(state, arm),
         decision: decided,
         verdict: ArmVerdict::default(),

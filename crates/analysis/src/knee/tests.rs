@@ -2,7 +2,7 @@ use super::*;
 
 fn visit(concurrency: u32, mean: f64, relative_half_width: f64) -> KneeVisit {
     let half_width_95 = Some(mean * relative_half_width);
-    let throughput = Estimate { mean, half_width_95, intervals: 40, effective: 30.0 };
+    let throughput = Estimate { mean, half_width_95, intervals: 40 };
     KneeVisit { concurrency, throughput, p50_ns: 1_000, p99_ns: 9_000, spent_ms: 5_000 }
 }
 

@@ -1,8 +1,8 @@
 //! Visits of the same concurrency, put together.
 
 use super::KneeVisit;
-use crate::estimate::{Estimate, freedom, student_t_975};
-use crate::student::NORMAL_95;
+use crate::estimate::{Estimate, freedom, standard_error};
+use crate::student::{self, NORMAL_95};
 
 /// Least standard error of a visit, as a share of its mean: what passes between two visits is not in their ±.
 const ERROR_FLOOR: f64 = 0.004;
@@ -35,7 +35,7 @@ pub(super) fn rungs(visits: &[KneeVisit], grid: &[u32]) -> Vec<Rung> {
     let groups = groups(visits, grid);
     // As an interval of visits has few degrees of freedom (Hartung and Knapp, Stat. Med. 20, 2001).
     let again: usize = groups.iter().map(|g| g.len().saturating_sub(1)).sum();
-    let wider = student_t_975(again.max(2) as f64) / NORMAL_95;
+    let wider = student::quantile(0.975, again.max(2) as f64) / NORMAL_95;
     let between = between_visits(&groups, usual) * wider * wider;
     groups.iter().enumerate().filter(|(_, g)| !g.is_empty()).map(|(i, g)| pooled(i, g, usual, between)).collect()
 }
@@ -65,9 +65,8 @@ pub(super) fn widest_apart(visits: &[KneeVisit], rungs: &[Rung]) -> Option<Rung>
 /// the degrees of freedom behind that; `None` where a visit was too short to tell.
 fn scatter(visit: &KneeVisit) -> Option<(f64, f64)> {
     let Estimate { mean, half_width_95, intervals, .. } = visit.throughput;
-    let freedom = freedom(intervals as usize);
-    let error = half_width_95? / student_t_975(freedom) / mean;
-    (mean > 0.0).then(|| (error.powi(2) * f64::from(intervals), freedom))
+    let error = standard_error(half_width_95?, intervals as usize) / mean;
+    (mean > 0.0).then(|| (error.powi(2) * f64::from(intervals), freedom(intervals as usize)))
 }
 
 /// The scatter of all visits together.
@@ -135,7 +134,6 @@ fn pooled(index: usize, group: &[&KneeVisit], usual: Option<f64>, between: f64) 
             mean,
             half_width_95: reported.then_some(NORMAL_95 * error),
             intervals: group.iter().map(|v| v.throughput.intervals).sum(),
-            effective: group.iter().map(|v| v.throughput.effective).sum(),
         },
     };
     Rung {

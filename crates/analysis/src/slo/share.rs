@@ -47,9 +47,12 @@ impl ExceedanceShare {
         let per_interval = n / intervals.len() as f64;
         let off: Vec<f64> = intervals.iter().map(|&(n, o)| (o as f64 - share * n as f64) / per_interval).collect();
         let Some(half) = estimate::mean_with_interval(&off).half_width_95 else { return independent };
-        let freedom = estimate::freedom(off.len());
-        let error = half / estimate::student_t_975(freedom);
-        ExceedanceShare { effective: worth(share, error.powi(2), n), freedom: Some(freedom), ..independent }
+        let error = estimate::standard_error(half, off.len());
+        ExceedanceShare {
+            effective: worth(share, error.powi(2), n),
+            freedom: Some(estimate::freedom(off.len())),
+            ..independent
+        }
     }
 
     /// The share of several points together. It varies by what each varies by, and by no less than what they differ by:

@@ -93,17 +93,15 @@ fn begun(named: &Named<'_>, exact: ExactFigures) -> PointCells {
     cells
 }
 
-const THROUGHPUT_HEADS: [&str; 20] = [
+const THROUGHPUT_HEADS: [&str; 18] = [
     "Series",
     "Load|requests in flight, or those asked for per second in an open loop",
     "Point|its number in the run",
     "Throughput",
     "±|half the width of the confidence interval: of 95 %, except in a quick look",
     "Intervals|intervals averaged",
-    "Worth|independent intervals that they are worth, by their autocorrelation",
     "Req/s",
     "±|half the width of the confidence interval: of 95 %, except in a quick look",
-    "Worth|independent intervals that they are worth, by their autocorrelation",
     "Requests",
     "Bodies",
     "Warm-up|cut off before",
@@ -125,13 +123,13 @@ fn throughput_row(named: &Named<'_>, exact: ExactFigures) -> String {
     let reported = |text: String| if point.has_ended_requests() { text } else { phrases::ABSENT.to_owned() };
     cells.figure("bytes_per_s.mean", bytes.mean, &reported(bytes_per_s_iec(bytes.mean)));
     half_width(&mut cells, "bytes_per_s.half_width_95", bytes);
-    cells
-        .figure("bytes_per_s.intervals", bytes.intervals, &bytes.intervals.to_string())
-        .figure("bytes_per_s.effective", bytes.effective, &phrases::decimal(bytes.effective))
-        .figure("requests_per_s.mean", requests.mean, &reported(count(requests.mean)));
+    cells.figure("bytes_per_s.intervals", bytes.intervals, &bytes.intervals.to_string()).figure(
+        "requests_per_s.mean",
+        requests.mean,
+        &reported(count(requests.mean)),
+    );
     half_width(&mut cells, "requests_per_s.half_width_95", requests);
     cells
-        .figure("requests_per_s.effective", requests.effective, &phrases::decimal(requests.effective))
         .figure("requests", point.requests, &phrases::grouped(point.requests))
         .figure("bytes", point.bytes, &bytes_iec(point.bytes as f64))
         .figure("warmup_ms", point.warmup_ms, &warmup(point.warmup_ms))

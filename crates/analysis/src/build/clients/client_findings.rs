@@ -8,7 +8,7 @@ use linerate_record::run::{Client, Interval, PointLine, Purpose};
 use linerate_record::units::{bits_per_s, bytes_per_s_iec, count, percent};
 
 use super::by_point;
-use crate::estimate::{freedom, student_t_975};
+use crate::estimate::standard_error;
 use crate::peers::{self, PeerRate};
 use crate::records::Records;
 use crate::view::{ClientFigures, ClientFull, Measure, Point, Series, View, load_in_words};
@@ -245,8 +245,8 @@ pub(super) fn slow(view: &mut View) -> Vec<Finding> {
 
 fn peer(row: &ClientFigures, intervals: u32, measure: Measure) -> PeerRate {
     let throughput = row.throughput(measure);
-    let errors = student_t_975(freedom(intervals as usize).max(1.0));
-    PeerRate { throughput, error: row.half_width_share.map(|half| half * throughput / errors) }
+    let error = row.half_width_share.map(|half| standard_error(half * throughput, intervals as usize));
+    PeerRate { throughput, error }
 }
 
 fn rate(throughput: f64, measure: Measure) -> String {
