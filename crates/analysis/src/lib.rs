@@ -18,6 +18,7 @@ pub mod growth;
 mod hanging;
 pub mod imported_record;
 pub mod knee;
+mod line;
 pub mod long_run;
 mod median;
 pub mod model_inputs;

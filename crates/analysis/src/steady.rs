@@ -8,8 +8,13 @@
 //!
 //! Values have not settled where their level at the end is one that they never had before: the mean of every part of
 //! the last quarter lies above those of all parts of the first half, or below them. Parts are compared by rank: a
-//! stall, a burst or a phase that comes back makes one part differ, and not all of a quarter from all of a half.
+//! stall, a burst or a phase that comes back makes one part differ, and not all of a quarter from all of a half. Two
+//! kinds of targets keep their level in the long run and do that all the same. Of one that wanders, a point is a small
+//! part of the way; so the change must be [`LATE_ERRORS`] standard errors of what is left of the values without it. One
+//! that has two levels is often at one of them for half of a point and at the other at its end; so a step, other than
+//! a rise, must come as late as the last third.
 
+use crate::line::FittedLine;
 use crate::long_run;
 use crate::median::median;
 
@@ -33,6 +38,16 @@ const COMES_BACK: f64 = 0.6;
 const PARTS: usize = 16;
 const EARLY_PARTS: usize = PARTS / 2;
 const LATE_PARTS: usize = PARTS / 4;
+
+/// Parts of the beginning that must lie apart from the last quarter where the change is a step.
+const STEP_PARTS: usize = 11;
+
+/// Standard errors by which a late change must differ. What is taken out of the values as the change takes slow
+/// movements with it, so that Student's t at 5 % would be too few.
+const LATE_ERRORS: f64 = 5.5;
+
+/// Standard deviations from which a value is a stall or a burst, and says nothing of the level.
+const STALLED: f64 = 3.0;
 
 /// Values from which a late change is looked for: fewer move by chance.
 const LATE_LOOK: usize = 30;
@@ -79,11 +94,53 @@ pub fn keeps_level(values: &[f64]) -> bool {
     let part = |i: usize| mean(&values[i * n / PARTS..(i + 1) * n / PARTS]);
     let parts: Vec<f64> = (0..PARTS).map(part).collect();
     let (early, late) = (&parts[..EARLY_PARTS], &parts[PARTS - LATE_PARTS..]);
-    let is_above = |high: &[f64], low: &[f64]| high.iter().all(|h| low.iter().all(|l| h > l));
     // The middle of the first half: a warm-up in it is no change of the rest.
     let change = median(early.to_vec()).map_or(0.0, |before| (mean(late) - before).abs());
-    let is_apart = is_above(late, early) || is_above(early, late);
-    !(is_apart && change >= LATE_SHARE * mean(values))
+    if !lie_apart(early, late) || change < LATE_SHARE * mean(values) {
+        return true;
+    }
+    let values = without_stalls(values);
+    let (line, step) = (FittedLine::through(&values).residuals, off_step(&values));
+    let is_step = squares(&step) <= squares(&line);
+    if is_step && !lie_apart(&parts[..STEP_PARTS], late) {
+        return true;
+    }
+    let rest = long_run::mean(if is_step { &step } else { &line });
+    // Of the first half, and of the last quarter.
+    let of_parts = PARTS as f64 / EARLY_PARTS as f64 + PARTS as f64 / LATE_PARTS as f64;
+    rest.is_some_and(|rest| change <= LATE_ERRORS * (of_parts * rest.variance).sqrt())
+}
+
+/// Whether all values of one part lie above all of another.
+fn lie_apart(one: &[f64], other: &[f64]) -> bool {
+    let is_above = |high: &[f64], low: &[f64]| high.iter().all(|h| low.iter().all(|l| h > l));
+    is_above(one, other) || is_above(other, one)
+}
+
+fn squares(values: &[f64]) -> f64 {
+    values.iter().map(|v| v * v).sum()
+}
+
+/// How far values lie from two levels, of which one follows on the other where that leaves the least squares.
+fn off_step(values: &[f64]) -> Vec<f64> {
+    let (n, all) = (values.len(), mean(values));
+    // How far the values before each place lie from the mean, all together; those behind lie as far on the other side.
+    let sums: Vec<f64> = values.iter().scan(0.0, |sum, v| Some(std::mem::replace(sum, *sum + v - all))).collect();
+    let between = |at: usize| sums[at].powi(2) * (1.0 / at as f64 + 1.0 / (n - at) as f64);
+    let places = 2 * n / PARTS..=n - 2 * n / PARTS;
+    let at = places.max_by(|&a, &b| between(a).total_cmp(&between(b))).unwrap_or(n / 2);
+    let (before, after) = values.split_at(at);
+    let off = |part: &[f64]| -> Vec<f64> { part.iter().map(|v| v - mean(part)).collect() };
+    [off(before), off(after)].concat()
+}
+
+/// The values with stalls and bursts put on the line through all.
+fn without_stalls(values: &[f64]) -> Vec<f64> {
+    let line = FittedLine::through(values).residuals;
+    let middle = median(line.clone()).unwrap_or(0.0);
+    let deviation = 1.4826 * median(line.iter().map(|off| (off - middle).abs()).collect()).unwrap_or(0.0);
+    let is_stall = |off: f64| (off - middle).abs() > STALLED * deviation;
+    values.iter().zip(line).map(|(value, off)| if is_stall(off) { value - off + middle } else { *value }).collect()
 }
 
 fn mean(part: &[f64]) -> f64 {
@@ -153,6 +210,7 @@ fn is_apart(values: &[f64], cut: usize, differs: f64) -> bool {
 mod tests {
     use super::*;
     use crate::estimate::tests::noise;
+    use crate::long_run::tests::{autoregressive, uniform};
 
     /// `n` values around 100, correlated, on a way that `shape` tells as a share of the level.
     fn series(seed: u64, n: usize, correlation: f64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
@@ -236,6 +294,43 @@ mod tests {
             });
             let unsettled = unsettled.count();
             assert!(unsettled as u64 * 20 <= SEEDS, "{lasts_s} s each {every_s} s: {unsettled} of {SEEDS}");
+        }
+    }
+
+    /// How many of so many courses of 100 values are said not to keep their level.
+    fn unsettled(course: impl Fn(u64) -> Vec<f64>) -> usize {
+        (0..2 * SEEDS).filter(|&seed| !keeps_level(&course(seed))).count()
+    }
+
+    #[test]
+    fn what_wanders_or_is_now_at_one_level_and_now_at_another_keeps_it_in_the_long_run() {
+        let wanders = [0.7, 0.9, 0.95].map(|correlation| {
+            unsettled(|seed| autoregressive(seed, 100, correlation).iter().map(|x| 100.0 + 8.0 * x).collect())
+        });
+        let has_two = [10.0, 20.0, 30.0].map(|stays| {
+            unsettled(|seed| {
+                let (mut uniform, mut gauss) = (uniform(seed), noise(seed + 1));
+                let mut level = if uniform() < 0.5 { 1.0 } else { 0.75 };
+                let mut value = || {
+                    level = if uniform() < 1.0 / stays { 1.75 - level } else { level };
+                    100.0 * level + 4.0 * gauss()
+                };
+                (0..100).map(|_| value()).collect()
+            })
+        });
+        let all = 3 * 2 * SEEDS as usize;
+        for found in [wanders, has_two] {
+            assert!(20 * found.iter().sum::<usize>() <= all, "{found:?} of {all}");
+        }
+    }
+
+    #[test]
+    fn a_rise_by_a_fifth_is_found_also_where_the_target_stalls() {
+        let rising =
+            |stall: f64| move |t: f64| (0.9 + 0.2 * t) * if (0.4..0.4 + stall).contains(&t) { 0.0 } else { 1.0 };
+        for stall in [0.0, 0.02] {
+            let found = unsettled(|seed| series(seed, 100, 0.0, rising(stall)));
+            assert!(found as u64 * 10 >= 9 * 2 * SEEDS, "{stall}: {found} of {}", 2 * SEEDS);
         }
     }
 

@@ -8,6 +8,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::{PointFinding, Run, judged, levels, not_steady, rates_judged, worst_of};
+use crate::line::FittedLine;
 use crate::view::{Point, Series};
 use crate::{long_run, student};
 
@@ -60,11 +61,8 @@ fn change(values: &[f64]) -> Option<f64> {
     if values.len() < INTERVALS_MIN || levels::find(values).is_some() {
         return None;
     }
-    let (mean, middle) = (values.iter().sum::<f64>() / n, (n - 1.0) / 2.0);
-    let places = || (0..values.len()).map(|i| i as f64 - middle);
-    let spread: f64 = places().map(|x| x * x).sum();
-    let slope = places().zip(values).map(|(x, v)| x * v).sum::<f64>() / spread;
-    let residuals: Vec<f64> = places().zip(values).map(|(x, v)| v - mean - slope * x).collect();
+    let mean = values.iter().sum::<f64>() / n;
+    let FittedLine { slope, spread, residuals } = FittedLine::through(values);
     // The line takes some of the correlation with it, beyond what the mean does.
     let correlation = (long_run::correlation(&residuals) + 2.0 / n).min(0.95);
     let worth = (1.0 - correlation) / (1.0 + correlation);

@@ -1,8 +1,8 @@
 //! Points that had not settled when they ended: `steady.rs` says how that is found.
 //!
-//! A point of a target that keeps its level is mistaken for one in 5 % of cases at the most, if what disturbs it comes
-//! back soon enough. A series has many points, so of several as many must be found as chance gives in 5 % of series;
-//! one alone among them only goes without its ±.
+//! A point of a target that keeps its level in the long run is mistaken for one in 5 % of cases at the most. A series
+//! has many points, so of several as many must be found as chance gives in 5 % of series; one alone among them only
+//! goes without its ±.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
