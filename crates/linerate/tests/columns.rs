@@ -141,8 +141,9 @@ fn audits_and_changes_of_settings_fit_a_terminal() {
 fn the_first_screen_of_a_diff_has_the_changes_that_weigh_most_and_a_pipe_has_all() {
     let folder = tempdir().unwrap();
     let capture = folder.path().join("capture");
-    let copied = Command::new("cp").arg("-r").arg(repository().join("captures/many-processors-6.1")).arg(&capture);
-    assert!(copied.status().unwrap().success());
+    let mut copy = Command::new("cp");
+    copy.arg("-r").arg(repository().join("captures/many-processors-6.1")).arg(&capture);
+    assert!(copy.status().unwrap().success());
     std::fs::create_dir_all(capture.join("etc")).unwrap();
     std::fs::write(capture.join("etc/machine-id"), "0123456789abcdef0123456789abcdef\n").unwrap();
     let root = capture.to_str().unwrap();
