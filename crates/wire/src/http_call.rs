@@ -214,7 +214,7 @@ fn read_answer(stream: &mut impl Read, to_head: bool, bytes_max: usize) -> Resul
         if body.len() > bytes_max {
             return Err(CallError::TooLong(bytes_max));
         }
-        // No request asked for what follows an answer: it is not read as the answer to the next one.
+        // What follows an answer belongs to no request: it must not be read as the answer to the next one.
         let keep_alive = keep_alive && taken == fresh.len();
         if is_whole {
             return Ok(HttpAnswer { status, content_length, keep_alive, body, head: bytes });
@@ -312,7 +312,7 @@ mod tests {
     fn bytes_behind_an_answer_are_not_the_next_one() {
         for text in [
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbodyHTTP/1.1 204 No Content\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\nHTTP/1.1 204 None\r\n\r\n",
         ] {
             let answer = read_answer(&mut text.as_bytes(), false, 4).unwrap();
             assert_eq!((answer.body.as_slice(), answer.keep_alive), (&b"body"[..], false), "{text:?}");
