@@ -218,17 +218,17 @@ fn flags_that_change_a_load_are_recorded_and_compared() {
     };
     assert!(compare(&import("same", "# warp get --obj.size=1MiB\n")).contains("the same in every field recorded"));
     for (name, flags, part) in [
-        ("versions", "--versions=5", "asked.warp_flags.versions – 5"),
-        ("encrypt", "--encrypt=true", "asked.warp_flags.encrypt – true"),
-        ("sse", "--sse-s3-encrypt=true", "asked.warp_flags.sse-s3-encrypt – true"),
-        ("checksum", "--checksum=CRC32C", "asked.warp_flags.checksum – CRC32C"),
-        ("tag", "--tag=owner=somebody", "asked.warp_flags.tag – set"),
+        ("versions", "--versions=5", "asked.warp_flags.versions – → 5"),
+        ("encrypt", "--encrypt=true", "asked.warp_flags.encrypt – → true"),
+        ("sse", "--sse-s3-encrypt=true", "asked.warp_flags.sse-s3-encrypt – → true"),
+        ("checksum", "--checksum=CRC32C", "asked.warp_flags.checksum – → CRC32C"),
+        ("tag", "--tag=owner=somebody", "asked.warp_flags.tag – → set"),
     ] {
         let text = compare(&import(name, &format!("# warp get --obj.size=1MiB {flags}\n")));
         assert!(text.contains(part) && !text.contains("somebody"), "{name}: {text}");
     }
     let text = compare(&import("unknown", ""));
-    assert!(text.contains("asked.warp_flags recorded not recorded"), "{text}");
+    assert!(text.contains("asked.warp_flags recorded → not recorded"), "{text}");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn how_much_of_the_file_its_figures_cover_is_told_with_the_reason() {
     assert!(finding.evidence.contains("of 7.21 s in which every thread was busy, as a thread began its last request"));
     assert_eq!(finding.severity, Severity::Note);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("imported by linerate; figures cover 1.10 s of 7.21 s"), "{text}");
+    assert!(words.contains("imported by linerate; figures cover 1.00 s of 7.21 s"), "{text}");
     let (_, text) = imported_bytes(file_of(&two_threads(), "").as_bytes());
     assert!(!text.contains("figures cover"), "{text}");
 }

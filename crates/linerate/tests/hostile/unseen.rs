@@ -361,7 +361,7 @@ fn lists_folders(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u64
 #[test]
 fn folders_that_a_target_lists_are_no_objects_of_the_run() {
     let (hostile, out) = (Hostile::serve(lists_folders), tempdir().unwrap());
-    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --prefix a/b")));
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --prefix a/b/")));
     assert!(output.status.success() && !shown(&output).contains("remain"), "{}", shown(&output));
     let keys: Vec<String> = hostile.objects.lock().unwrap().keys().cloned().collect();
     assert!(keys.iter().all(|key| key.ends_with('/')) && keys.len() >= 4, "{keys:?}");
@@ -384,7 +384,7 @@ fn removes_folders(requested: &ReceivedRequest, objects: &mut BTreeMap<String, u
 
 #[test]
 fn a_bucket_that_only_folders_of_the_run_keep_is_said_to_hold_these() {
-    for prefix in ["", "--prefix a/b"] {
+    for prefix in ["", "--prefix a/b/"] {
         let (hostile, out) = (Hostile::serve(makes_and_lists_folders), tempdir().unwrap());
         let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} {prefix}")));
         assert!(output.status.success() && hostile.count() > 1, "{prefix}: {}", shown(&output));
