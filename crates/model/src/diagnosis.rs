@@ -327,8 +327,8 @@ fn drawn_ids(unknown_nodes: &[String]) -> Option<String> {
         many => format!("{many} instances of the engine count"),
     };
     Some(format!(
-        "{count} for no node: {first} is the id of a pod or a process and no machine's name: send service.instance.id \
-         with the node's name, or name a label that has it with --map service_instance_id=LABEL"
+        "{count} for no node: ids of pods name no machine ({first}): send service.instance.id with the node's name, or \
+         name a label that has it with --map service_instance_id=LABEL"
     ))
 }
 
