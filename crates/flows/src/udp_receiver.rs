@@ -208,7 +208,8 @@ fn answer(flow: &ReceivingFlow, number: u64) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+    use std::io::Read as _;
+    use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 
     use linerate_record::net::{NetOffloads, NetOp};
     use linerate_wire::clock::Clock;
@@ -217,25 +218,43 @@ mod tests {
     use crate::counts::Instants;
     use crate::datagram::SECRET_BYTES;
     use crate::plan::ExpectedFlows;
+    use crate::test_ends::two_ends;
 
     const SECRET: [u8; SECRET_BYTES] = [7; SECRET_BYTES];
 
+    /// A flow of datagrams from 127.0.0.1, and the sender's end of the stream that stands for it.
+    fn flow(op: NetOp) -> (ReceivingFlow, TcpStream) {
+        let (far, stream) = two_ends();
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let (peer, is_answered) = (Ipv4Addr::LOCALHOST.into(), op == NetOp::Mtu);
+        let datagrams = Some(DatagramSource { socket, secret: SECRET, peer, is_answered });
+        (ReceivingFlow { from: 0, flow: 0, stream, datagrams }, far)
+    }
+
+    fn datagram(secret: [u8; SECRET_BYTES], number: u64, bytes: usize) -> Vec<u8> {
+        let mut datagram = vec![0; bytes];
+        DatagramHead { number, counts: true, sent_ns: 0 }.write(&secret, &mut datagram);
+        datagram
+    }
+
     /// What is counted of a flow on which datagrams with these numbers and lengths come.
     fn arrived(op: NetOp, sent: &[(u64, usize)]) -> FlowCount {
-        let here = Ipv4Addr::LOCALHOST;
-        let door = TcpListener::bind((here, 0)).unwrap();
-        let _far = TcpStream::connect(door.local_addr().unwrap()).unwrap();
-        let (stream, _) = door.accept().unwrap();
-        let (socket, sender) = (UdpSocket::bind((here, 0)).unwrap(), UdpSocket::bind((here, 0)).unwrap());
-        socket.set_nonblocking(true).unwrap();
+        let (flow, _far) = flow(op);
+        let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         for (number, bytes) in sent {
-            let mut datagram = vec![0; *bytes];
-            DatagramHead { number: *number, counts: true, sent_ns: 0 }.write(&SECRET, &mut datagram);
-            sender.send_to(&datagram, socket.local_addr().unwrap()).unwrap();
+            sender.send_to(&datagram(SECRET, *number, *bytes), place(&flow)).unwrap();
         }
-        let is_answered = op == NetOp::Mtu;
-        let datagrams = Some(DatagramSource { socket, secret: SECRET, peer: here.into(), is_answered });
-        let flow = ReceivingFlow { from: 0, flow: 0, stream, datagrams };
+        counted(op, flow)
+    }
+
+    /// Where a flow takes datagrams.
+    fn place(flow: &ReceivingFlow) -> SocketAddr {
+        flow.datagrams.as_ref().unwrap().socket.local_addr().unwrap()
+    }
+
+    /// What is counted of a flow in a tenth of a second.
+    fn counted(op: NetOp, flow: ReceivingFlow) -> FlowCount {
         let plan = FlowPlan {
             point: 1,
             op,
@@ -256,6 +275,49 @@ mod tests {
         let instants = Instants { begin_ns, counts_ns: begin_ns, end_ns, interval_ns: 100_000_000 };
         let (reported, _) = arrive_all(vec![flow], &plan, PointClock { instants, clock }, &AtomicBool::new(false));
         reported.flows.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_third_party_hears_nothing_whatever_it_sends() {
+        for op in [NetOp::Udp { datagram_bytes: 100 }, NetOp::Mtu] {
+            let (flow, far) = flow(op);
+            // One that listens to the flow and knows its secret, one that has neither, and one with the sender's
+            // address.
+            let parties = ["127.0.0.2:0", "127.0.0.3:0", "127.0.0.1:0"].map(|own| UdpSocket::bind(own).unwrap());
+            for (party, secret) in parties.iter().zip([SECRET, [9; SECRET_BYTES], [9; SECRET_BYTES]]) {
+                let mut kinds: Vec<Vec<u8>> = (0..32).map(|number| datagram(secret, number, 100)).collect();
+                kinds.extend([0, 1, SECRET_BYTES, 31, 9_000].map(|bytes| vec![secret[0]; bytes]));
+                kinds.push(datagram(secret, 1 << 62, 100));
+                kinds.iter().for_each(|kind| _ = party.send_to(kind, place(&flow)).unwrap());
+            }
+            let count = counted(op, flow);
+            assert_eq!((count.interval_bytes, count.failed), (vec![0], None), "{op:?}");
+            for party in &parties {
+                party.set_nonblocking(true).unwrap();
+                let heard = party.recv(&mut [0; 64]).unwrap_err().kind();
+                assert_eq!(heard, ErrorKind::WouldBlock, "{op:?}, {party:?}");
+            }
+            assert_eq!(heard_of(&far), 0, "{op:?}: nor is anything said to the proven sender");
+        }
+    }
+
+    #[test]
+    fn each_probe_is_answered_once_however_often_it_is_sent_again() {
+        let (flow, far) = flow(NetOp::Mtu);
+        // With the secret and the sender's address: all that a third party can forge.
+        let party = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for number in [0, 1, 1, 0, 0, 1, 0, 1] {
+            party.send_to(&datagram(SECRET, number, 32), place(&flow)).unwrap();
+        }
+        counted(NetOp::Mtu, flow);
+        assert_eq!(heard_of(&far), 2 * 4, "two numbers, of 4 bytes each, for 8 datagrams of 32 bytes");
+        party.set_nonblocking(true).unwrap();
+        assert_eq!(party.recv(&mut [0; 64]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+
+    /// How many bytes were said on a stream whose other end is closed.
+    fn heard_of(mut far: &TcpStream) -> usize {
+        far.read_to_end(&mut Vec::new()).unwrap()
     }
 
     #[test]
