@@ -43,7 +43,7 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
         trust,
         timeout: flags.timeout,
         region: flags.keys.region.as_deref(),
-        consented: &[],
+        consented: Vec::new(),
         command,
     };
     let (said, left) = clean(&order, |aim| match &flags.alias {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use linerate_load::body::Bodies;
 use linerate_load::bucket::Bucket;
-use linerate_load::hosts::Host;
+use linerate_load::hosts::{Host, Recorded};
 use linerate_load::naming::check_region;
 use linerate_load::session::Session;
 use linerate_load::sigv4::Credentials;
@@ -48,8 +48,8 @@ pub(crate) struct CleanupRequest<'a> {
     pub(crate) timeout: Duration,
     /// Region in place of that of the run.
     pub(crate) region: Option<&'a str>,
-    /// Hosts, as `name:port`, of which nobody is asked.
-    pub(crate) consented: &'a [String],
+    /// Hosts of which nobody is asked, with their addresses where these are known.
+    pub(crate) consented: Vec<Recorded>,
     /// The command that cleans again.
     pub(crate) command: String,
 }
@@ -117,7 +117,7 @@ fn cleanup_session(
     }
     let place = format!("s3://{}/{}", aim.bucket, aim.prefix);
     let (yes_load, timeout) = (order.yes_load, order.timeout);
-    let hosts = consent::cleanup_hosts(&aim.hosts, order.consented, yes_load, &place, order.dry_run, timeout)?;
+    let hosts = consent::cleanup_hosts(&aim.hosts, &order.consented, yes_load, &place, order.dry_run, timeout)?;
     let tls = match aim.tls {
         true => {
             let trust = tls_trust::find_trust(order.trust.insecure, order.trust.ca_file.as_deref())?;

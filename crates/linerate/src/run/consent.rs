@@ -69,16 +69,17 @@ pub(crate) fn require_by_name(authorities: &[String], yes_load: bool, load: &str
 
 /// Finds the hosts of a run that is to be cleaned, but for those among the consented after asking, unless they are this
 /// machine: requests signed with the user's keys, and the session token among them, go there. No name is looked up
-/// before.
+/// before, and none at all whose address is among the consented: it may no longer resolve, or lead elsewhere by now.
 pub(crate) fn cleanup_hosts(
     recorded: &[Recorded],
-    consented: &[String],
+    consented: &[Recorded],
     yes_load: bool,
     place: &str,
     dry_run: bool,
     within: Duration,
 ) -> Result<Vec<Host>, Failure> {
-    let foreign = recorded.iter().filter(|host| !yes_load && !consented.contains(&host.authority));
+    let loaded = |host: &Recorded| consented.iter().find(|known| known.authority == host.authority);
+    let foreign = recorded.iter().filter(|host| !yes_load && loaded(host).is_none());
     let (unknown, known): (Vec<_>, Vec<_>) = foreign.cloned().partition(Recorded::needs_look_up);
     let known = hosts::resolve_recorded(&known, within)?;
     let elsewhere = known.iter().filter(|host| !are_local(std::slice::from_ref(host))).map(host_with_address);
@@ -92,7 +93,12 @@ pub(crate) fn cleanup_hosts(
         );
         ask_or_refuse(&what, "Hosts, bucket and prefix come from run.json.", "give --yes-load to consent")?;
     }
-    Ok(hosts::resolve_recorded(recorded, within)?)
+    let with_known_address = |host: &Recorded| {
+        let address = host.address.or_else(|| loaded(host)?.address);
+        Recorded { authority: host.authority.clone(), address }
+    };
+    let located: Vec<Recorded> = recorded.iter().map(with_known_address).collect();
+    Ok(hosts::resolve_recorded(&located, within)?)
 }
 
 /// A host, with its address where its name does not say it.
@@ -167,7 +173,7 @@ mod tests {
         // `.invalid` is in no name server (RFC 2606): who looks it up, fails with that.
         let recorded = |labels: &[&str]| hosts::recorded(&labels.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>());
         let clean = |labels: &[&str], consented: &[&str], yes_load| {
-            let consented: Vec<String> = consented.iter().map(|name| (*name).to_owned()).collect();
+            let consented = if consented.is_empty() { Vec::new() } else { recorded(consented).unwrap() };
             cleanup_hosts(&recorded(labels).unwrap(), &consented, yes_load, "s3://b/p/", false, Duration::from_secs(60))
         };
         for (labels, part) in [
@@ -184,6 +190,8 @@ mod tests {
         for result in looked_up {
             assert!(result.unwrap_err().to_string().contains("resolve"));
         }
+        let known = clean(&["a.invalid:9000"], &["a.invalid:9000 (192.0.2.1)"], false).unwrap();
+        assert_eq!(known[0].with_address(), "a.invalid:9000 (192.0.2.1)", "where it was loaded it is cleaned");
         for labels in [&["127.0.0.1:1"][..], &["localhost:1"], &["a.invalid:1 (127.0.0.1)"]] {
             assert_eq!(clean(labels, &[], false).unwrap().len(), 1);
         }

@@ -41,9 +41,14 @@ pub(super) struct ObjectSet {
 impl ArmTarget {
     /// Where its hosts are; none where bench starts a target of its own in each cell.
     pub(super) fn hosts(&self) -> Vec<SocketAddr> {
+        self.pinned_hosts().into_iter().filter_map(|host| host.address).collect()
+    }
+
+    /// Its hosts with the addresses at which cells load them.
+    pub(super) fn pinned_hosts(&self) -> Vec<hosts::Recorded> {
         let Server::Hosts { addresses, .. } = &self.load.endpoint.server else { return Vec::new() };
         // They are as `pin_hosts` wrote them.
-        hosts::recorded(addresses).unwrap_or_default().into_iter().filter_map(|host| host.address).collect()
+        hosts::recorded(addresses).unwrap_or_default()
     }
 
     pub(super) fn addresses(&self) -> Vec<IpAddr> {

@@ -104,7 +104,7 @@ fn clear_set(aim: &ArmTarget, folder: &Path) -> Result<(), Failure> {
         timeout: Duration::from_nanos(aim.load.stops.timeout_ns),
         region: None,
         // Who consented to the load did so to its end, and to no other host that a folder names.
-        consented: aim.authorities(),
+        consented: aim.pinned_hosts(),
         command: cleanup_command(folder, aim, None),
     };
     let (_, left) = clean(&order, |_| Ok(aim.credentials.clone()))?;
