@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 
 use linerate_record::run::{IntervalRow, Op, OpenInterval, OutsideRow};
 use linerate_wire::backoff::{FailureEffect, HostBackoffs};
-use linerate_wire::clock::{Clock, unix_base_ns};
+use linerate_wire::clock::{Clock, unix_s};
 use linerate_wire::connection_slab::{ConnectionSlab, Events, events};
 use linerate_wire::intervals::Ticks;
 use linerate_wire::latency::Sparse;
@@ -133,7 +133,6 @@ struct Worker<'a> {
     longest_ns: u64,
     ticks: Ticks,
     scan_at_ns: u64,
-    unix_base_ns: u64,
     connections: u64,
     unended_writes: u64,
     alongside: Vec<OutsideRow>,
@@ -178,7 +177,6 @@ pub(crate) fn run(given: WorkerTask<'_>) -> Result<WorkerEnd, Errno> {
         longest_ns: 0,
         ticks: Ticks::new(given.begin_ns, given.plan.interval_ns),
         scan_at_ns: given.begin_ns + TIMEOUT_SCAN_NS,
-        unix_base_ns: unix_base_ns(&given.clock),
         connections: 0,
         unended_writes: 0,
         alongside: Vec::new(),
@@ -280,7 +278,6 @@ impl Worker<'_> {
     fn begin(&mut self, place: usize) {
         let Some(connection) = self.places.get_mut(place) else { return };
         let exchange = &connection.exchange;
-        let unix_s = (self.unix_base_ns + exchange.started_ns) / 1_000_000_000;
         let key = match (exchange.request_spec.subject, &self.given.plan.source) {
             (Subject::Existing { index, .. }, Source::Existing(objects)) => objects[index as usize].key.as_str(),
             _ => "",
@@ -288,7 +285,7 @@ impl Worker<'_> {
         let (upload_id, document) =
             exchange.request_spec.call.map_or((&b""[..], &b""[..]), |call| self.uploads.texts(call));
         let texts = RequestTexts { key, upload_id, document };
-        let outgoing = self.requests.write(exchange.request_spec, texts, unix_s, &mut self.buffers.head);
+        let outgoing = self.requests.write(exchange.request_spec, texts, unix_s(), &mut self.buffers.head);
         let started_ns = exchange.started_ns;
         let progress = connection.start(outgoing, &self.given.session.bodies, &mut self.buffers);
         self.after(place, progress, started_ns);
@@ -548,7 +545,6 @@ impl Worker<'_> {
                 rested: self.resting.take(),
                 open: self.open_report(now_ns.min(ends_ns)),
             };
-            self.unix_base_ns = unix_base_ns(&self.given.clock);
             // The coordinator gone means that the run is over; the loop notices by its stop flag.
             let _ = self.given.reports.send(report);
             if is_cut {

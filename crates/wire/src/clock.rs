@@ -25,12 +25,18 @@ impl Clock {
     }
 }
 
-/// Unix time of the clock's begin, in nanoseconds: read anew once an interval, so that a stepped system clock spoils
-/// signatures for no longer.
+/// Unix time of the clock's begin, in nanoseconds, by what the system's clock says now.
 #[must_use]
 pub fn unix_base_ns(clock: &Clock) -> u64 {
     let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
     u64::try_from(unix_ns).unwrap_or(0).saturating_sub(clock.now_ns())
+}
+
+/// Unix time in seconds, by the system's clock at its last tick, a few milliseconds ago (`CLOCK_REALTIME_COARSE`). It
+/// costs a few nanoseconds, so that each request can be signed by what the clock says then, stepped or not.
+#[must_use]
+pub fn unix_s() -> u64 {
+    u64::try_from(clock_gettime(ClockId::RealtimeCoarse).tv_sec).unwrap_or(0)
 }
 
 /// Processor time that this process has used since it began, in nanoseconds.
@@ -54,6 +60,15 @@ fn cpu_ns(clock: ClockId) -> u64 {
 mod tests {
     use super::*;
     use crate::sys::process_cpu_ns;
+
+    #[test]
+    fn the_second_is_that_of_the_systems_clock() {
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let now = unix_s();
+        let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        // The last tick may have been in the second before.
+        assert!((before - 1..=after).contains(&now), "{now}");
+    }
 
     #[test]
     fn a_threads_processor_time_is_a_part_of_its_process() {
