@@ -16,6 +16,21 @@ use crate::view::{Point, load_in_words, too_many_failed};
 
 const DISTRUST: &str = "do not store data on this target: read its logs and check its drives and memory";
 
+/// S3's code for a request that was signed at another time than it came.
+const SKEWED: &str = "RequestTimeTooSkewed";
+
+/// Where to look where TLS was refused.
+pub(super) const TLS_REMEDY: &str = "check the certificate of the target, its dates and its chain, and the clock of this machine: openssl s_client \
+     -connect HOST:PORT shows what the target sends";
+
+/// The failures of TLS, where they are most of all failures; else nothing.
+pub(super) fn most_of_tls(errors: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let is_of_tls = |kind: &String| FailureKind::read(kind) == FailureKind::Tls;
+    let of_tls = errors.iter().filter(|(kind, _)| is_of_tls(kind)).map(|(kind, count)| (kind.clone(), *count));
+    let of_tls: BTreeMap<String, u64> = of_tls.collect();
+    if 2 * of_tls.values().sum::<u64>() > errors.values().sum() { of_tls } else { BTreeMap::new() }
+}
+
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     // Those that hung have a finding of their own.
     let errors = point.error_count() - point.hung.map_or(0, |hung| hung.requests);
@@ -48,11 +63,13 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
 
 /// Where to look for what most requests failed by.
 fn remedy(errors: &BTreeMap<String, u64>) -> &'static str {
-    let of_tls: u64 =
-        errors.iter().filter(|(kind, _)| FailureKind::read(kind) == FailureKind::Tls).map(|(_, count)| count).sum();
-    if 2 * of_tls > errors.values().sum() {
-        return "check the certificate of the target, its dates and its chain, and the clock of this machine: openssl \
-                s_client -connect HOST:PORT shows what the target sends";
+    if !most_of_tls(errors).is_empty() {
+        return TLS_REMEDY;
+    }
+    let skewed: u64 = errors.iter().filter(|(kind, _)| kind.ends_with(SKEWED)).map(|(_, count)| count).sum();
+    if 2 * skewed > errors.values().sum() {
+        return "let one time daemon (chrony) set the clocks of this machine and of the target: S3 refuses signatures \
+                that are 15 minutes off";
     }
     "read the target's log at that time; failed requests cost the target work that is not part of any figure here"
 }
@@ -156,6 +173,8 @@ mod tests {
         };
         assert!(remedy(&errors(3, 2)).contains("openssl"));
         assert!(remedy(&errors(2, 2)).contains("the target's log"));
+        let skewed = BTreeMap::from([("http 403 RequestTimeTooSkewed".to_owned(), 2), ("timeout".to_owned(), 1)]);
+        assert!(remedy(&skewed).contains("chrony"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! A target that was lost for a while.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::StopReason;
+use linerate_record::run::{StopReason, failure_kind};
 
 use super::Run;
+use super::errors::{TLS_REMEDY, most_of_tls};
 use crate::standstills::ReadingGaps;
 use crate::target_outages::{is_answered_late, is_silent, lost_ms};
 use crate::view::{Point, load_in_words};
@@ -15,15 +16,30 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
     if is_nothing_known || lost_ms == 0 && is_unanswered(point, run) {
         return Some(unanswered(label, point));
     }
-    (lost_ms > 0).then(|| Finding {
+    (lost_ms > 0).then(|| lost(label, point, lost_ms))
+}
+
+/// A target that is there and with which nobody can speak, since its certificate expired for one, has no reason in its
+/// log.
+fn lost(label: &str, point: &Point, lost_ms: u64) -> Finding {
+    let of_tls = most_of_tls(&point.errors);
+    let (why, evidence, remedy) = if of_tls.is_empty() {
+        let remedy = "find the time on the timeline and the reason in the target's log, then run again";
+        (String::new(), String::new(), remedy)
+    } else {
+        let most = of_tls.iter().max_by_key(|(_, count)| **count).map_or("tls", |(kind, _)| kind);
+        (format!(" by failures of TLS, {most}"), format!("; {}", failure_kind::counts(&of_tls)), TLS_REMEDY)
+    };
+    let lost_s = lost_ms as f64 / 1e3;
+    Finding {
         kind: FindingKind::TargetLost,
         severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("the target was lost for {:.1} s ({label}, {})", lost_ms as f64 / 1e3, load_in_words(point)),
-        evidence: "intervals in which no request succeeded and nothing moved".into(),
-        remedy: "find the time on the timeline and the reason in the target's log, then run again".into(),
-    })
+        claim: format!("the target was lost for {lost_s:.1} s{why} ({label}, {})", load_in_words(point)),
+        evidence: format!("intervals in which no request succeeded and nothing moved{evidence}"),
+        remedy: remedy.into(),
+    }
 }
 
 /// Whether another point of the same series tells how long an answer takes, or requests failed in this one: else its
@@ -58,5 +74,32 @@ fn unanswered(label: &str, point: &Point) -> Finding {
         remedy: "check in the target's log whether it answers; if it does, give a --duration of several times the \
                  latency"
             .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::run::{IntervalRow, Op};
+
+    use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
+
+    #[test]
+    fn a_certificate_that_is_refused_is_named_where_the_target_is_lost_for_it() {
+        for (kind, part, remedy) in [
+            ("tls: certificate expired", "by failures of TLS, tls: certificate expired (", "openssl"),
+            ("reset by peer", "for 1.0 s (", "the target's log"),
+        ] {
+            let mut records = records(&[1, 2], |_| 5);
+            for interval in records.intervals.iter_mut().filter(|i| i.point == 1 && !i.warmup) {
+                interval.rows = vec![IntervalRow::none(0, Op::Get)];
+                interval.rows[0].errors.insert(kind.to_owned(), 3);
+            }
+            let view = build(&records).unwrap();
+            let lost = view.findings.iter().find(|f| f.kind == FindingKind::TargetLost).unwrap();
+            assert!(lost.claim.contains(part) && lost.remedy.contains(remedy), "{lost:?}");
+            assert_eq!(lost.evidence.contains(kind), part.contains(kind), "{lost:?}");
+        }
     }
 }
