@@ -13,6 +13,7 @@ mod ended;
 mod experiment;
 mod experiment_conduct;
 mod experiment_fleet;
+mod expired;
 mod failing;
 mod fleet;
 mod fleet_bench;
