@@ -1,12 +1,13 @@
 //! Links between machines that are namespaces on one switch: figures as iperf3's, losses as the kernel counts them, and
 //! what was planted is named. Loads that are no streams: `linked/loads.rs`; how long packets may be: `linked/paths.rs`;
 //! many that send to one, and one slow pair of many: `linked/planted.rs`; racks and their uplinks: `linked/racked.rs`;
-//! two machines without a file: `linked/two.rs`.
+//! datagrams that a third party forges: `linked/reflected.rs`; two machines without a file: `linked/two.rs`.
 
 mod loads;
 mod paths;
 mod planted;
 mod racked;
+mod reflected;
 mod two;
 
 use std::fs;
@@ -26,7 +27,7 @@ type Check = fn() -> Result<(), Failed>;
 
 const NEEDS: &[&str] = &["root", "ip", "tc"];
 
-pub(crate) const CHECKS: [(&str, &[&str], Check); 16] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 17] = [
     ("net_agrees_with_iperf3_on_shaped_links", &["root", "ip", "tc", "iperf3"], as_iperf3),
     ("net_counts_losses_as_the_kernel_does", NEEDS, losses),
     ("net_names_a_slow_machine_and_a_slow_pair", NEEDS, slow),
@@ -41,6 +42,7 @@ pub(crate) const CHECKS: [(&str, &[&str], Check); 16] = [
     ("net_names_incast_and_counts_its_losses_as_the_queue_does", NEEDS, planted::incast),
     ("net_names_one_slow_direction_of_one_pair_of_eight_machines", NEEDS, planted::slow_pair),
     ("net_names_racks_whose_uplinks_carry_half_of_what_their_machines_send", NEEDS, racked::uplinks),
+    ("net_sends_nothing_to_whom_forged_datagrams_name", &["root", "ip", "tc", "python3"], reflected::nothing),
     ("net_of_two_machines_names_the_slow_direction", NEEDS, two::slow_direction),
     ("net_of_two_machines_agrees_with_iperf3_without_a_fleet_file", &["root", "ip", "tc", "iperf3"], two::as_iperf3),
 ];
