@@ -133,7 +133,7 @@ fn with_line(head: &str, line: &str) -> String {
     format!("{}{line}\r\n\r\n", head.strip_suffix("\r\n").unwrap_or(head))
 }
 
-/// Loads a target through a front whose certificate expires midway, and clears what is left. `judge` sees the folder and
+/// Loads a target through a front whose certificate expires midway, and clears what is left. `judge` sees the run and
 /// what was printed.
 fn expired_midway(keeps_connections: bool, judge: impl Fn(&linerate_analysis::view::View, &std::process::Output)) {
     let (drive, out) = (tempdir().expect("a folder"), tempdir().expect("a folder"));

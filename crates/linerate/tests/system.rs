@@ -17,10 +17,11 @@ use linerate_record::finding::FindingKind;
 use linerate_record::run::Op;
 use running::{bench_with, has_a_latency_of_each_request, points, shown, verify, view};
 use system_parts::{
-    Minio, Namespaces, accepted, audited, booted, booted_fleet, confined as read_only, contained, elsewhere, ends,
-    experiment, exported, fleet_buffers, fleet_changed, fleet_moments, fleet_network, kubernetes, lab, lab_booted,
-    lab_killed, linked, live_cost, longest, looked_at, missing, net_bonds, pods, reached, released, renamed, scopes,
-    shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond, watched_live,
+    Minio, Namespaces, accepted, audited, booted, booted_clock, booted_fleet, confined as read_only, contained,
+    elsewhere, ends, experiment, exported, fleet_buffers, fleet_changed, fleet_moments, fleet_network, kubernetes, lab,
+    lab_booted, lab_killed, linked, live_cost, longest, looked_at, missing, net_bonds, pods, reached, released,
+    renamed, resolved, scopes, shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond,
+    watched_live,
 };
 use tempfile::tempdir;
 
@@ -44,6 +45,10 @@ const MACHINE: &[&str] =
 /// What one needs with modules of its kernel and devices.
 const MODULAR_MACHINE: &[&str] =
     &["a kernel to boot", "root", "qemu-system-x86_64", "busybox", "cpio", "timeout", "ip", "tc", "ethtool", "unshare"];
+
+/// A check of loads and changes while the clock is set.
+const CLOCK: (&str, &[&str], Check) =
+    ("booted_steps_of_the_clock_move_no_figure_and_no_deadline", MACHINE, booted_clock::stepped);
 
 /// A check of streams over real bonds.
 const BONDS: (&str, &[&str], Check) =
@@ -190,13 +195,14 @@ fn print_slowest() {
 /// Checks that are listed where they are, with what each needs. Those of a Kubernetes end with its own end.
 fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Check)> {
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
+    let without = without.chain(resolved::CHECKS);
     let without = without.chain(looked_at::CHECKS).chain(read_only::CHECKS).chain(live_cost::CHECKS);
     let without = without.chain(fleet_changed::CHECKS).chain(fleet_moments::CHECKS);
     let released = released::is_requested_for().then_some(RELEASED).into_iter().flatten();
     let machines = booted_fleet::is_requested_for().then_some(booted_fleet::CHECKS).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
     let without = without.chain(lab::CHECKS).chain(lab_booted::CHECKS).chain(lab_killed::CHECKS);
-    let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS, OVER_NODES]);
+    let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS, OVER_NODES, CLOCK]);
     without.chain(released).chain(machines).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }
 

@@ -20,8 +20,8 @@ const DISTRUST: &str = "do not store data on this target: read its logs and chec
 const SKEWED: &str = "RequestTimeTooSkewed";
 
 /// Where to look where TLS was refused.
-pub(super) const TLS_REMEDY: &str = "check the certificate of the target, its dates and its chain, and the clock of this machine: openssl s_client \
-     -connect HOST:PORT shows what the target sends";
+pub(super) const TLS_REMEDY: &str = "check the certificate of the target, its dates and its chain, and the clock of \
+                                     this machine: openssl s_client -connect HOST:PORT shows what the target sends";
 
 /// The failures of TLS, where they are most of all failures; else nothing.
 pub(super) fn most_of_tls(errors: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {

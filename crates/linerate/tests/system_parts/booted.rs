@@ -2,7 +2,7 @@
 //! systemd in it, and nothing else of this machine.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::Failed;
 use tempfile::tempdir;
@@ -29,14 +29,19 @@ pub(super) fn kernel_and_modules() -> Result<(PathBuf, PathBuf), Failed> {
     Ok((kernel, modules))
 }
 
-pub(crate) fn watched_by_systemd() -> Result<(), Failed> {
+/// What a script says that systemd runs in a virtual machine, and whether that ended well.
+pub(super) fn run_by_systemd(script: &str) -> Result<Output, Failed> {
     let kernel = kernel().ok_or("no kernel to boot: make test-system takes Debian's, or set KERNEL to a vmlinuz")?;
     let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system_parts");
     let folder = tempdir()?;
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", SECONDS_MAX, "sh"]).arg(parts.join("booted.sh")).arg(kernel);
-    command.arg(linerate().get_program()).arg(parts.join("booted_cases.sh")).arg(folder.path());
-    let output = command.stdin(Stdio::null()).output()?;
+    command.arg(linerate().get_program()).arg(parts.join(script)).arg(folder.path());
+    Ok(command.stdin(Stdio::null()).output()?)
+}
+
+pub(crate) fn watched_by_systemd() -> Result<(), Failed> {
+    let output = run_by_systemd("booted_cases.sh")?;
     let text = shown(&output);
     let reported: Vec<&str> = text.lines().filter_map(|line| line.trim_end().strip_prefix("CASE ")).collect();
     let (fine, others): (Vec<&str>, Vec<&str>) = reported.iter().partition(|line| line.starts_with("ok "));

@@ -4,6 +4,7 @@
 pub(crate) mod accepted;
 pub(crate) mod audited;
 pub(crate) mod booted;
+pub(crate) mod booted_clock;
 pub(crate) mod booted_fleet;
 mod cluster;
 pub(crate) mod confined;
@@ -44,6 +45,7 @@ pub(crate) mod reached;
 pub(crate) mod recorded;
 pub(crate) mod released;
 pub(crate) mod renamed;
+pub(crate) mod resolved;
 pub(crate) mod scopes;
 mod seen_nodes;
 pub(crate) mod shaped_cluster;

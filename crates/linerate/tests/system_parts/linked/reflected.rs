@@ -22,8 +22,8 @@ fn open_ports(switched: &Switched, machine: usize) -> Result<BTreeSet<u16>, Fail
     Ok(table.lines().skip(1).filter_map(port).collect())
 }
 
-/// Machine 1 sends to machine 2. Machine 3 is in no fleet: it forges datagrams to every port of machine 2, as itself, as
-/// a machine that never said anything, and as machine 1.
+/// Machine 1 sends to machine 2. Machine 3 is in no fleet: it forges datagrams to every port of machine 2, as itself,
+/// as a machine that never said anything, and as machine 1.
 pub(super) fn nothing() -> Result<(), Failed> {
     let switched = Switched::make(3)?;
     ip(&format!("-n {} address add 10.231.90.9/24 dev eth0", switched.spaces[2]));
