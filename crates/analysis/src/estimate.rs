@@ -9,6 +9,8 @@
 //! widens the interval as Johnson's t does (JASA 73, 1978; Willink, Commun. Stat. 34, 2005). `tests/worlds` says how
 //! often it holds.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use crate::long_run::{self, Mean};
@@ -75,7 +77,7 @@ fn mean_by(values: &[f64], cosines_max: u32) -> Estimate {
     let half_width_95 = (n >= VALUES_MIN).then(|| {
         let error = variance.sqrt();
         // Rounding alone gives equal values a variance.
-        if error <= 1e-12 * mean.abs() { 0.0 } else { skewed(student::quantile(0.975, df), &deviations) * error }
+        if error <= 1e-12 * mean.abs() { 0.0 } else { skewed(student_95(df), &deviations) * error }
     });
     Estimate { mean, half_width_95, intervals: u32::try_from(n).unwrap_or(u32::MAX) }
 }
@@ -88,7 +90,15 @@ pub fn freedom(values: usize) -> f64 {
 
 /// Standard error of a mean of so many values, given half of the interval that [`mean_with_interval`] tells of them.
 pub(crate) fn standard_error(half_width_95: f64, values: usize) -> f64 {
-    half_width_95 / student::quantile(0.975, freedom(values))
+    half_width_95 / student_95(freedom(values))
+}
+
+/// Student's t of a 95 % interval at as many degrees of freedom as there are cosines. A search asks for it thousands of
+/// times.
+fn student_95(cosines: f64) -> f64 {
+    static AT: LazyLock<[f64; VISITS_COSINES as usize]> =
+        LazyLock::new(|| std::array::from_fn(|fewer| student::quantile(0.975, fewer as f64 + 1.0)));
+    AT[cosines as usize - 1]
 }
 
 fn cosines(values: usize, most: u32) -> u32 {
