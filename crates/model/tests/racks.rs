@@ -40,7 +40,7 @@ enum Injected {
 
 /// How a cluster is drawn.
 #[derive(Clone, Copy, Debug)]
-struct SimulatedCluster {
+struct Cluster {
     racks: usize,
     each: usize,
     injected: Injected,
@@ -55,18 +55,9 @@ struct SimulatedCluster {
     sends_per_s: f64,
 }
 
-impl SimulatedCluster {
-    fn with_racks((racks, each): (usize, usize), injected: Injected) -> SimulatedCluster {
-        SimulatedCluster {
-            racks,
-            each,
-            injected,
-            lost: 0.02,
-            usual: 1e-4,
-            receivers: 0.0,
-            is_within: true,
-            sends_per_s: 200e6,
-        }
+impl Cluster {
+    fn with_racks((racks, each): (usize, usize), injected: Injected) -> Cluster {
+        Cluster { racks, each, injected, lost: 0.02, usual: 1e-4, receivers: 0.0, is_within: true, sends_per_s: 200e6 }
     }
 
     fn rack(&self, node: usize) -> usize {
@@ -93,7 +84,7 @@ impl SimulatedCluster {
 }
 
 /// Sockets of a node. `busy` has how much more each receiver loses than others.
-fn sockets(simulated_cluster: &SimulatedCluster, from: usize, busy: &[f64], rng: &mut SeededRng) -> SocketRead {
+fn sockets(simulated_cluster: &Cluster, from: usize, busy: &[f64], rng: &mut SeededRng) -> SocketRead {
     const CONNECTIONS: usize = 8;
     let nodes = simulated_cluster.racks * simulated_cluster.each;
     let others: Vec<usize> = (0..nodes)
@@ -142,7 +133,7 @@ fn name(node: usize) -> String {
     format!("node{}", node + 1)
 }
 
-fn readings(simulated_cluster: &SimulatedCluster, seed: u64) -> Readings {
+fn readings(simulated_cluster: &Cluster, seed: u64) -> Readings {
     const STEPS: usize = 60;
     let nodes = simulated_cluster.racks * simulated_cluster.each;
     let mut rng = SeededRng::new(seed, nodes as u64);
@@ -168,7 +159,7 @@ fn readings(simulated_cluster: &SimulatedCluster, seed: u64) -> Readings {
     readings
 }
 
-fn site(simulated_cluster: &SimulatedCluster, fabric: &str) -> Site {
+fn site(simulated_cluster: &Cluster, fabric: &str) -> Site {
     let text = format!(
         "nodes:
   name: node
@@ -189,12 +180,7 @@ data: {{object_size: 4MiB}}
     linerate_site::read(&text, "simulated").unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn judged_with(
-    simulated_cluster: &SimulatedCluster,
-    fabric: &str,
-    seed: u64,
-    change: impl Fn(&mut Readings),
-) -> Diagnosis {
+fn judged_with(simulated_cluster: &Cluster, fabric: &str, seed: u64, change: impl Fn(&mut Readings)) -> Diagnosis {
     let mut readings = readings(simulated_cluster, seed);
     change(&mut readings);
     assert_eq!(readings.check(), Ok(()));
@@ -202,7 +188,7 @@ fn judged_with(
         .unwrap_or_else(|error| panic!("{simulated_cluster:?}: {error}"))
 }
 
-fn judged(simulated_cluster: &SimulatedCluster, seed: u64) -> Diagnosis {
+fn judged(simulated_cluster: &Cluster, seed: u64) -> Diagnosis {
     judged_with(simulated_cluster, "", seed, |_| ())
 }
 
@@ -230,8 +216,7 @@ fn healthy_clusters_and_one_moment_of_one_pair_name_nothing() {
             for (seed, is_within) in (0..60).flat_map(|seed| [(seed, true), (seed, false)]) {
                 // Every other one is so loaded that queues of receivers overflow, of some more than of others.
                 let (usual, receivers) = if seed % 2 == 0 { (1e-4, 0.0) } else { (1e-3, 0.5) };
-                let simulated_cluster =
-                    SimulatedCluster { is_within, usual, receivers, ..SimulatedCluster::with_racks(size, injected) };
+                let simulated_cluster = Cluster { is_within, usual, receivers, ..Cluster::with_racks(size, injected) };
                 let diagnosis = judged(&simulated_cluster, seed);
                 assert_eq!(diagnosis.racks.len(), size.0);
                 all += 1;
@@ -256,7 +241,7 @@ fn bursts_of_many_pairs_in_small_clusters_seldom_look_like_racks() {
     let sizes = [(2, 2), (2, 3), (3, 2)];
     for size in sizes {
         for seed in 0..WINDOWS {
-            let diagnosis = judged(&SimulatedCluster::with_racks(size, Injected::Bursts(0.25)), 800 + seed);
+            let diagnosis = judged(&Cluster::with_racks(size, Injected::Bursts(0.25)), 800 + seed);
             let first = diagnosis.suspects.first().filter(|first| first.weight > diagnosis.none_of_these);
             let is_rack = |one: &&Suspect| one.cause != Cause::LossyLink;
             named.extend(first.filter(is_rack).map(|one| format!("{size:?} {seed}: {}", one.claim)));
@@ -272,7 +257,7 @@ fn a_rack_of_which_all_nodes_are_gone_at_once_is_named_and_none_of_its_nodes_is(
     for (size, is_read, until) in
         [((3, 4), true, 40), ((3, 4), false, 40), ((4, 4), true, 59), ((4, 4), false, 59), ((2, 3), true, 30)]
     {
-        let simulated_cluster = SimulatedCluster::with_racks(size, Injected::Nothing);
+        let simulated_cluster = Cluster::with_racks(size, Injected::Nothing);
         let diagnosis = judged_with(&simulated_cluster, "", 11, |readings| {
             let mut rng = SeededRng::new(5, 5);
             for node in 0..size.0 * size.1 {
@@ -301,7 +286,7 @@ fn a_rack_of_which_all_nodes_are_gone_at_once_is_named_and_none_of_its_nodes_is(
 
 /// What is lost of the second rack's looks at each step, of sixty, while others are read.
 fn with_holes(is_lost: impl Fn(usize) -> bool, is_idle: impl Fn(usize) -> bool) -> Diagnosis {
-    let simulated_cluster = SimulatedCluster::with_racks((4, 2), Injected::Nothing);
+    let simulated_cluster = Cluster::with_racks((4, 2), Injected::Nothing);
     judged_with(&simulated_cluster, "", 11, |readings| {
         let mut rng = SeededRng::new(5, 5);
         for node in 0..8 {
@@ -337,11 +322,8 @@ fn uplinks_of_one_rack_are_told_whichever_way_they_lose_and_no_node_of_it_is() {
         for ways in [[true, true], [true, false], [false, true]] {
             for (seed, is_within) in (0..5).flat_map(|seed| [(seed, true), (seed, false)]) {
                 let (rack, lost) = (seed as usize % size.0, 0.008 * (1.0 + seed as f64));
-                let simulated_cluster = SimulatedCluster {
-                    is_within,
-                    lost,
-                    ..SimulatedCluster::with_racks(size, Injected::Uplinks(rack, ways))
-                };
+                let simulated_cluster =
+                    Cluster { is_within, lost, ..Cluster::with_racks(size, Injected::Uplinks(rack, ways)) };
                 let part = format!("r{}", rack + 1);
                 is_reported(
                     &judged(&simulated_cluster, 100 + seed),
@@ -358,7 +340,7 @@ fn uplinks_of_one_rack_are_told_whichever_way_they_lose_and_no_node_of_it_is() {
 fn a_path_between_two_racks_is_told_where_there_are_more() {
     for size in SIZES.into_iter().filter(|(racks, _)| *racks > 2) {
         for (seed, back) in (0..5).flat_map(|seed| [(seed, true), (seed, false)]) {
-            let simulated_cluster = SimulatedCluster::with_racks(size, Injected::Path([0, 2], back));
+            let simulated_cluster = Cluster::with_racks(size, Injected::Path([0, 2], back));
             is_reported(
                 &judged(&simulated_cluster, 200 + seed),
                 Cause::RackPath,
@@ -375,7 +357,7 @@ fn spines_are_told_by_all_that_crosses_and_of_two_racks_that_it_is_not_known_whi
         for (seed, injected) in (0..5).flat_map(|seed| [(seed, Injected::Spines), (seed, Injected::Spine(1))]) {
             // Of one spine in four, a quarter of the connections lose.
             let lost = if injected == Injected::Spines { 0.02 } else { 0.08 };
-            let simulated_cluster = SimulatedCluster { lost, ..SimulatedCluster::with_racks(size, injected) };
+            let simulated_cluster = Cluster { lost, ..Cluster::with_racks(size, injected) };
             let diagnosis = judged(&simulated_cluster, 300 + seed);
             is_reported(&diagnosis, Cause::Fabric, "", &format!("{simulated_cluster:?} {seed}"));
             let is_unknown = diagnosis.answer.contains("two racks do not tell which");
@@ -383,8 +365,7 @@ fn spines_are_told_by_all_that_crosses_and_of_two_racks_that_it_is_not_known_whi
         }
     }
     // With sets across racks, nothing is sent within them, and nothing tells it from what every link loses.
-    let simulated_cluster =
-        SimulatedCluster { is_within: false, ..SimulatedCluster::with_racks((4, 4), Injected::Spines) };
+    let simulated_cluster = Cluster { is_within: false, ..Cluster::with_racks((4, 4), Injected::Spines) };
     assert!(lossy(&judged(&simulated_cluster, 1)).is_empty());
 }
 
@@ -394,7 +375,7 @@ fn a_spine_that_some_pairs_of_nodes_pass_is_no_rack_s_uplinks() {
     for size in [(3, 3), (4, 4), (3, 5), (6, 2)] {
         for (seed, of_ten) in (0..10).flat_map(|seed| [(seed, 5), (seed, 6)]) {
             let simulated_cluster =
-                SimulatedCluster { lost: 0.04, ..SimulatedCluster::with_racks(size, Injected::SpinesOfPairs(of_ten)) };
+                Cluster { lost: 0.04, ..Cluster::with_racks(size, Injected::SpinesOfPairs(of_ten)) };
             let diagnosis = judged(&simulated_cluster, 600 + seed);
             reported[0] += lossy(&diagnosis).iter().filter(|one| one.cause == Cause::Fabric).count();
             reported[1] += lossy(&diagnosis).iter().filter(|one| one.cause == Cause::RackUplinks).count();
@@ -413,14 +394,12 @@ fn a_link_of_a_node_stays_a_link_of_that_node() {
                 continue;
             }
             let node = (7 * seed as usize) % nodes;
-            let simulated_cluster =
-                SimulatedCluster { is_within, ..SimulatedCluster::with_racks(size, Injected::Link(node)) };
+            let simulated_cluster = Cluster { is_within, ..Cluster::with_racks(size, Injected::Link(node)) };
             let diagnosis = judged(&simulated_cluster, 400 + seed);
             is_reported(&diagnosis, Cause::LossyLink, "", &format!("{simulated_cluster:?} {seed}"));
             assert_eq!(diagnosis.suspects[0].node, Some(name(node)));
             // What overflows the queue of one receiver is none of its rack.
-            let simulated_cluster =
-                SimulatedCluster { is_within, ..SimulatedCluster::with_racks(size, Injected::Incast(node)) };
+            let simulated_cluster = Cluster { is_within, ..Cluster::with_racks(size, Injected::Incast(node)) };
             let of_racks = judged(&simulated_cluster, 500 + seed).suspects;
             assert!(
                 of_racks.iter().all(|one| one.cause == Cause::LossyLink),
@@ -432,7 +411,7 @@ fn a_link_of_a_node_stays_a_link_of_that_node() {
 
 #[test]
 fn uplinks_and_a_link_of_a_node_elsewhere_are_both_told() {
-    let simulated_cluster = SimulatedCluster::with_racks((4, 6), Injected::Uplinks(1, [true, true]));
+    let simulated_cluster = Cluster::with_racks((4, 6), Injected::Uplinks(1, [true, true]));
     let diagnosis = judged_with(&simulated_cluster, "", 7, |readings| {
         for read in &mut readings.sockets {
             let is_it = |name: &str| name == "node20";
@@ -451,7 +430,7 @@ fn uplinks_and_a_link_of_a_node_elsewhere_are_both_told() {
 
 #[test]
 fn racks_that_are_known_of_few_are_judged_by_these_and_one_alone_by_nothing() {
-    let simulated_cluster = SimulatedCluster::with_racks((4, 4), Injected::Uplinks(1, [true, true]));
+    let simulated_cluster = Cluster::with_racks((4, 4), Injected::Uplinks(1, [true, true]));
     let one_rack = judged_with(&simulated_cluster, "", 1, |readings| {
         readings.stated.iter_mut().filter(|one| one.rack.as_deref() != Some("r2")).for_each(|one| one.rack = None);
     });
@@ -465,7 +444,7 @@ fn racks_that_are_known_of_few_are_judged_by_these_and_one_alone_by_nothing() {
 #[test]
 fn what_uplinks_carry_tells_full_ones_from_faulty_ones() {
     // Four nodes, each with 12 of 15 others beyond its rack, at 200 MB/s: 640 MB/s, or 5.12 Gb/s.
-    let simulated_cluster = SimulatedCluster::with_racks((4, 4), Injected::Uplinks(1, [true, true]));
+    let simulated_cluster = Cluster::with_racks((4, 4), Injected::Uplinks(1, [true, true]));
     for (fabric, claim, shown) in [
         ("fabric: {rack_uplinks: 5.4Gb/s}", "the uplinks of rack r2 are full", "they are full, and drop"),
         ("fabric: {rack_uplinks: 40Gb/s}", "the uplinks of rack r2 lose packets", "they have room, so that a fault"),
@@ -485,7 +464,7 @@ fn what_uplinks_carry_tells_full_ones_from_faulty_ones() {
 
 #[test]
 fn the_table_has_every_pair_of_racks_with_what_the_middle_pair_of_nodes_lost() {
-    let diagnosis = judged(&SimulatedCluster::with_racks((3, 5), Injected::Uplinks(2, [false, true])), 9);
+    let diagnosis = judged(&Cluster::with_racks((3, 5), Injected::Uplinks(2, [false, true])), 9);
     assert_eq!(diagnosis.rack_pairs.len(), 9);
     for pair in &diagnosis.rack_pairs {
         assert_eq!(pair.node_pairs, if pair.from == pair.to { 20 } else { 25 });
@@ -499,7 +478,7 @@ fn the_table_has_every_pair_of_racks_with_what_the_middle_pair_of_nodes_lost() {
 /// where they are said to. `lost` has what is lost from a rack to another; clients are in the one behind the last.
 fn with_clients(
     readings: &mut Readings,
-    simulated_cluster: &SimulatedCluster,
+    simulated_cluster: &Cluster,
     (rack, clients): (Option<&str>, usize),
     sends: bool,
     lost: impl Fn(usize, usize) -> f64,
@@ -535,8 +514,7 @@ fn with_clients(
 fn pairs_of_a_node_and_a_client_tell_whose_uplinks_of_two_racks_lose() {
     // Two racks of two nodes each: their own pairs do not tell which of both.
     for (ways, sends) in [([true, true], false), ([true, true], true), ([true, false], false), ([false, true], true)] {
-        let simulated_cluster =
-            SimulatedCluster { lost: 0.3, ..SimulatedCluster::with_racks((2, 2), Injected::Uplinks(1, ways)) };
+        let simulated_cluster = Cluster { lost: 0.3, ..Cluster::with_racks((2, 2), Injected::Uplinks(1, ways)) };
         let lost = |from: usize, to: usize| if ways[0] && from == 1 || ways[1] && to == 1 { 0.3 } else { 1e-5 };
         let judged_rack = |rack| {
             judged_with(&simulated_cluster, "", 3, |readings| {
@@ -562,7 +540,7 @@ fn pairs_of_a_node_and_a_client_tell_whose_uplinks_of_two_racks_lose() {
 
 #[test]
 fn clients_whose_links_are_full_are_no_rack_that_loses() {
-    let simulated_cluster = SimulatedCluster::with_racks((3, 3), Injected::Nothing);
+    let simulated_cluster = Cluster::with_racks((3, 3), Injected::Nothing);
     // Queues of full links of clients overflow by a hundredth.
     let lost = |_: usize, to: usize| if to == 3 { 0.01 } else { 1e-4 };
     let diagnosis = judged_with(&simulated_cluster, "", 5, |readings| {
@@ -579,7 +557,7 @@ fn clients_whose_links_are_full_are_no_rack_that_loses() {
 /// Twelve clients of which all lose alike are a rack whose uplinks do, unless their own links are full or not read.
 #[test]
 fn a_rack_of_clients_that_all_lose_alike_is_named_and_not_each_of_its_clients() {
-    let simulated_cluster = SimulatedCluster::with_racks((3, 3), Injected::Nothing);
+    let simulated_cluster = Cluster::with_racks((3, 3), Injected::Nothing);
     for (sends, both) in [(false, false), (true, true)] {
         let lost = |from: usize, to: usize| if to == 3 || both && from == 3 { 0.015 } else { 1e-4 };
         let judged_use = |used: Option<f64>| {
@@ -608,9 +586,9 @@ fn a_rack_of_clients_that_all_lose_alike_is_named_and_not_each_of_its_clients() 
 
 #[test]
 fn the_largest_sites_are_judged_and_more_racks_than_are_compared_are_told() {
-    let simulated_cluster = SimulatedCluster::with_racks((22, 22), Injected::Uplinks(12, [true, true]));
+    let simulated_cluster = Cluster::with_racks((22, 22), Injected::Uplinks(12, [true, true]));
     is_reported(&judged(&simulated_cluster, 1), Cause::RackUplinks, "r13", "484 nodes");
-    let many = judged_with(&SimulatedCluster::with_racks((65, 2), Injected::Nothing), "", 1, |_| ());
+    let many = judged_with(&Cluster::with_racks((65, 2), Injected::Nothing), "", 1, |_| ());
     assert!(many.caveats.iter().any(|one| one.contains("names 65 racks")), "{:?}", many.caveats);
     assert_eq!(many.rack_pairs.len() + many.racks.len(), 0);
 }
