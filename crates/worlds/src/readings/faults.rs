@@ -72,9 +72,9 @@ fn negotiated(simulated_cluster: &mut SimulatedCluster, rng: &mut SeededRng) -> 
     usual(simulated_cluster, rng);
     let (node, plane) = (simulated_cluster.any(rng), usize::from(simulated_cluster.planes == 2 && rng.happens(0.5)));
     let share = if simulated_cluster.port_bits_per_s > 10e9 { 0.4 } else { 0.1 };
-    let hall_node = &mut simulated_cluster.nodes[node];
-    hall_node.said_speed[plane] = share;
-    (hall_node.link[2 * plane], hall_node.link[2 * plane + 1]) = (share, share);
+    let cluster_node = &mut simulated_cluster.nodes[node];
+    cluster_node.said_speed[plane] = share;
+    (cluster_node.link[2 * plane], cluster_node.link[2 * plane + 1]) = (share, share);
     at(node)
 }
 
@@ -82,9 +82,9 @@ fn member_lost(simulated_cluster: &mut SimulatedCluster, rng: &mut SeededRng) ->
     simulated_cluster.bonded();
     usual(simulated_cluster, rng);
     let (node, plane) = (simulated_cluster.any(rng), usize::from(simulated_cluster.planes == 2 && rng.happens(0.5)));
-    let hall_node = &mut simulated_cluster.nodes[node];
-    hall_node.said_speed[plane] = 0.5;
-    (hall_node.busiest[2 * plane], hall_node.busiest[2 * plane + 1]) = (1.0, 1.0);
+    let cluster_node = &mut simulated_cluster.nodes[node];
+    cluster_node.said_speed[plane] = 0.5;
+    (cluster_node.busiest[2 * plane], cluster_node.busiest[2 * plane + 1]) = (1.0, 1.0);
     at(node)
 }
 

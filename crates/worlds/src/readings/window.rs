@@ -99,11 +99,11 @@ impl SimulatedCluster {
     }
 
     fn capacity(&self, node: usize, way: usize, wander: f64) -> f64 {
-        let hall_node = &self.nodes[node];
-        let members = if self.members > 1 { 0.5 / hall_node.busiest[way] } else { 1.0 };
-        let all = self.link_bytes_per_s * hall_node.link[way] * members * left_by_losses(hall_node.lost);
+        let cluster_node = &self.nodes[node];
+        let members = if self.members > 1 { 0.5 / cluster_node.busiest[way] } else { 1.0 };
+        let all = self.link_bytes_per_s * cluster_node.link[way] * members * left_by_losses(cluster_node.lost);
         let steady = (-self.links_wander * wander.abs()).exp();
-        (all * steady - hall_node.others_link[way]).max(0.1 * all)
+        (all * steady - cluster_node.others_link[way]).max(0.1 * all)
     }
 
     fn taken(&self, wandering: &NodeVariation) -> ServedLoad {
