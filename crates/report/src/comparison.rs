@@ -152,7 +152,7 @@ fn setup(comparison: &Comparison, look: TextStyle) -> String {
     let mut text = format!("\n{}\n", paint(Colour::Dim, " set-up that differs", look));
     for difference in &comparison.setup {
         let reported = format!("{}  →  {}", difference.a.join(" | "), difference.b.join(" | "));
-        text.push_str(&hanging(&format!("   {:<26}", clean(&difference.field)), 30, &reported, look));
+        text.push_str(&hanging(&format!("   {:<26} ", clean(&difference.field)), 30, &reported, look));
     }
     text
 }
