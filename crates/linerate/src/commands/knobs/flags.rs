@@ -30,8 +30,7 @@ pub(crate) struct KnobsFlags {
     /// Only knobs of a profile, with the profile's own values if it has any.
     #[arg(long, value_name = "PROFILE", conflicts_with = "id")]
     pub(super) profile: Option<String>,
-    /// A line for each knob, however many there are. [default: on a terminal, the names of each layer if there are more
-    /// than a screen holds]
+    /// A line for each knob; without it, a terminal gets the names of each layer if they are more than a screen holds.
     #[arg(long, conflicts_with_all = ["id", "json"])]
     pub(super) all: bool,
     /// JSON instead of text: an array of knobs.

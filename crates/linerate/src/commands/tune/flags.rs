@@ -122,7 +122,7 @@ pub(super) struct DiffFlags {
     /// File to write. [default: none, the changes are only shown]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-    /// Show every change, with its reason and its risk. [default: on a terminal, those that weigh most]
+    /// Show every change, with its reason and its risk; without it, a terminal gets those that weigh most.
     #[arg(long, conflicts_with = "json")]
     pub(super) all: bool,
     #[command(flatten)]
@@ -205,8 +205,8 @@ pub(super) struct StatusFlags {
     /// With --fleet: file to write. If it is the page, the text is printed too. [default: standard output]
     #[arg(long, short, value_name = "FILE", requires = "fleet")]
     pub(super) output: Option<PathBuf>,
-    /// Show every setting; with --fleet, every node. [default: on a terminal, as many as a screen holds, first those
-    /// that somebody has to look at]
+    /// Show every setting; with --fleet, every node; without it, a terminal gets as many as a screen holds, first those
+    /// that somebody has to look at.
     #[arg(long, conflicts_with = "json")]
     pub(super) all: bool,
     #[command(flatten)]
@@ -237,7 +237,7 @@ pub(super) struct LogFlags {
     /// Application to show in full. [default: a line for each]
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
-    /// List every application. [default: on a terminal, the newest]
+    /// List every application; without it, a terminal gets the newest.
     #[arg(long, conflicts_with = "id")]
     pub(super) all: bool,
 }
