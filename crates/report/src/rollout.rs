@@ -391,8 +391,8 @@ mod tests {
     fn nodes_that_are_not_known_for_one_reason_are_one_row_and_many_nodes_fit_a_screen() {
         let why = |n: usize| format!("nothing listens there: ssh: connect to host 10.0.0.{n} port 22: refused; try it");
         let lost = |n: usize| node(&format!("node{n:02}"), None, Some(&why(n)));
-        let of = |nodes| RolloutReport { schema: ROLLOUT_SCHEMA, rollout: None, requested_ms: None, nodes };
-        let text = report(&of((1..=56).map(lost).collect()), NARROW);
+        let with_nodes = |nodes| RolloutReport { schema: ROLLOUT_SCHEMA, rollout: None, requested_ms: None, nodes };
+        let text = report(&with_nodes((1..=56).map(lost).collect()), NARROW);
         assert!(text.lines().count() <= 6, "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
@@ -400,13 +400,13 @@ mod tests {
             "{text}"
         );
         // One has a row with its own address.
-        let one = report(&of(vec![lost(1)]), NARROW);
+        let one = report(&with_nodes(vec![lost(1)]), NARROW);
         assert!(one.contains(" node01  ") && one.contains("10.0.0.1 "), "{one}");
         let left =
             |n: usize| node(&format!("a{n:02}"), Some(reported(NodeState::Left { settings: 1 }, [None; 3], "9")), None);
-        let text = report(&of((1..=56).map(left).collect()), NARROW);
+        let text = report(&with_nodes((1..=56).map(left).collect()), NARROW);
         assert!(text.lines().count() <= 40 && text.contains(" nodes more "), "{text}");
-        let whole = report(&of((1..=56).map(left).collect()), TextStyle { whole: true, ..NARROW });
+        let whole = report(&with_nodes((1..=56).map(left).collect()), TextStyle { whole: true, ..NARROW });
         assert!(whole.contains("16 nodes more "), "{whole}");
     }
 

@@ -36,8 +36,8 @@ fn so_many(n: &str, unit: &str) -> String {
 }
 
 impl Bucket<'_> {
-    /// What the bucket does with what is deleted in it. One whose versions are suspended has those from before. A target
-    /// that knows neither this query nor a listing of versions has none.
+    /// What the bucket does with what is deleted in it. One whose versions are suspended has those from before. A
+    /// target that knows neither this query nor a listing of versions has none.
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer.

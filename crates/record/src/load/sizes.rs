@@ -56,8 +56,8 @@ pub enum SizeDistribution {
 }
 
 impl SizeDistribution {
-    /// The one form of all that draw alike: weighted sizes by their size, each once, of least weights. As it is written,
-    /// a distribution decides which object has which size.
+    /// The one form of all that draw alike: weighted sizes by their size, each once, of least weights. As it is
+    /// written, a distribution decides which object has which size.
     fn canonical(&self) -> Cow<'_, Self> {
         let SizeDistribution::Weighted(buckets) = self else { return Cow::Borrowed(self) };
         let (mut weights, mut before) = (BTreeMap::<u64, u64>::new(), 0);
