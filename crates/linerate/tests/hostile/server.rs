@@ -37,8 +37,6 @@ impl ReceivedRequest {
 /// What is said in place of what S3 would say.
 pub(crate) enum Said {
     Answer(Vec<u8>),
-    /// What S3 would say, after a time.
-    Late(Duration),
     /// What S3 would say, as soon as this holds, or after a minute.
     When(fn() -> bool),
     /// Nothing, for longer than any test waits.
@@ -103,10 +101,6 @@ fn connection(stream: TcpStream, manner: &Mutex<Manner>, objects: &Mutex<BTreeMa
         };
         let bytes = match said {
             Said::Answer(bytes) => bytes,
-            Said::Late(time) => {
-                std::thread::sleep(time);
-                answer(&requested, &mut objects.lock().expect("nobody panicked"))
-            }
             Said::When(holds) => {
                 let end = Instant::now() + Duration::from_secs(60);
                 while !holds() && Instant::now() < end {
