@@ -57,7 +57,8 @@ fn may_be_longer(line: &str) -> bool {
 /// The flags that ask for more than a first screen.
 const WHOLE: [&str; 2] = ["--all", "--why"];
 
-/// Holds that what a command prints has the columns of a terminal, and the lines of a first screen unless all is wanted.
+/// Holds that what a command prints has the columns of a terminal, and the lines of a first screen unless all is
+/// wanted.
 fn assert_fits(args: &[&str], code: i32) {
     let text = assert_columns_fit(args, code);
     let (is_whole, lines) = (args.iter().any(|arg| WHOLE.contains(arg)), text.lines().count());
