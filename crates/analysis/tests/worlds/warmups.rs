@@ -103,7 +103,7 @@ const WAYS: [fn(f64) -> f64; 5] =
 /// Shares of points that are said not to have settled: where the world comes back within their reach, and where not.
 fn unsettled(world: &World, point_ms: u64, way: fn(f64) -> f64) -> [HeldShare; 2] {
     let mut shares = <[HeldShare; 2]>::default();
-    for seed in 0..tries(60) {
+    for seed in 0..tries(300) {
         let mut rng = SeededRng::new(seed, 43);
         let target = (world.draw)(&mut rng);
         let dispersion = rng.between(0.1, 1.0);
