@@ -99,7 +99,8 @@ pub fn keeps_level(values: &[f64]) -> bool {
     if !lie_apart(early, late) || change < LATE_SHARE * mean(values) {
         return true;
     }
-    let values = without_stalls(values);
+    // The first eighth may have what is left of a warm-up, which says nothing of how the rest varies.
+    let values = without_stalls(&values[2 * n / PARTS..]);
     let (line, step) = (FittedLine::through(&values).residuals, off_step(&values));
     let is_step = squares(&step) <= squares(&line);
     if is_step && !lie_apart(&parts[..STEP_PARTS], late) {

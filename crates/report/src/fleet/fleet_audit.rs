@@ -12,8 +12,9 @@ use crate::terminal::{TextStyle, hanging, hanging_in, paint};
 /// Lines of a screen.
 const LINES: usize = 25;
 
-/// Lines of a row on a screen.
+/// Lines of a row on a screen, and of its remedy or of what follows all rows.
 const EACH: usize = 2;
+const BRIEF: usize = 1;
 
 /// Rows of a part in a file, unless all are requested.
 const ROWS_OF_FILE: usize = 10;
@@ -29,16 +30,17 @@ struct Part {
 /// turn, and in a file ten rows a part; with `all`, there is every one.
 #[must_use]
 pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
-    let each = if all || look.whole { usize::MAX } else { EACH };
-    let within = |ink: Colour, lead: &str, indent: usize, says: &str| cut(&line(ink, lead, says), each, indent, look);
+    let within = |lines: usize, ink: Colour, (lead, indent): (&str, usize), says: &str| {
+        cut(&line(ink, lead, says), if all || look.whole { usize::MAX } else { lines }, indent, look)
+    };
     let mut text = hanging_in(Colour::Dim, " ▸", 3, &verdict(audit), look);
-    text.push_str(&within(Colour::Dim, " profile", 11, &profiles(audit)));
-    let tail = unread(audit).map_or_else(String::new, |says| within(Colour::Yellow, " unread", 11, &says));
+    text.push_str(&within(EACH, Colour::Dim, (" profile", 11), &profiles(audit)));
+    let tail = unread(audit).map_or_else(String::new, |says| within(BRIEF, Colour::Yellow, (" unread", 11), &says));
     let parts = [
         Part { title: None, rows: unreached_nodes::rows(&audit.unreached, all, look) },
         Part {
             title: Some((Colour::Yellow, " Differences between nodes of the same role")),
-            rows: rows(&audit.unlike, |row| within(Colour::Dim, &unlike_lead(row), 11, &difference(row))),
+            rows: rows(&audit.unlike, |row| within(EACH, Colour::Dim, (&unlike_lead(row), 11), &difference(row))),
         },
         Part { title: None, rows: rows(&audit.findings, |one| finding(one, audit, &within)) },
         Part {
@@ -58,6 +60,11 @@ pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     }
     text + &tail
 }
+
+/// What renders a sentence in so many lines at the most, behind a lead and so many columns.
+trait Within: Fn(usize, Colour, (&str, usize), &str) -> String {}
+
+impl<F: Fn(usize, Colour, (&str, usize), &str) -> String> Within for F {}
 
 fn rows<T>(all: &[T], row: impl Fn(&T) -> String) -> Vec<String> {
     all.iter().map(row).collect()
@@ -151,7 +158,7 @@ fn unlike_lead(row: &DriftedFact) -> String {
     format!(" {}", row.role.name())
 }
 
-fn finding(one: &FleetFinding, audit: &FleetAudit, within: &impl Fn(Colour, &str, usize, &str) -> String) -> String {
+fn finding(one: &FleetFinding, audit: &FleetAudit, within: &impl Within) -> String {
     let ink = match one.finding.severity {
         Severity::Critical => Colour::Red,
         Severity::Warning => Colour::Yellow,
@@ -159,20 +166,14 @@ fn finding(one: &FleetFinding, audit: &FleetAudit, within: &impl Fn(Colour, &str
     };
     let lead = format!(" {}", phrases::severity(one.finding.severity));
     let claim = format!("{}: {}", who(&one.nodes, audit), one.finding.claim);
-    within(ink, &lead, 11, &claim) + &within(Colour::Dim, "           try", 16, &one.finding.remedy)
+    within(EACH, ink, (&lead, 11), &claim) + &within(BRIEF, Colour::Dim, ("           try", 16), &one.finding.remedy)
 }
 
-fn setting(
-    one: &FleetDifference,
-    audit: &FleetAudit,
-    all: bool,
-    look: TextStyle,
-    within: &impl Fn(Colour, &str, usize, &str) -> String,
-) -> String {
+fn setting(one: &FleetDifference, audit: &FleetAudit, all: bool, look: TextStyle, within: &impl Within) -> String {
     let differs = &one.difference;
     let change = format!("{} → {}", wording::value(&differs.present), wording::value(&differs.wanted));
     let claim = format!("{}: {change}: {}", place(one), who(&one.nodes, audit));
-    let row = within(Colour::Dim, &format!(" {:.2}", differs.weight), 7, &claim);
+    let row = within(EACH, Colour::Dim, (&format!(" {:.2}", differs.weight), 7), &claim);
     if all { row + &hanging("       why", 14, &differs.why, look) } else { row }
 }
 
