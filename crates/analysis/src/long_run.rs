@@ -88,23 +88,16 @@ pub fn independent(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use linerate_record::rng::{SeededRng, nth_bits};
+
     use super::*;
     use crate::student;
 
-    /// Numbers from 0 to 1 that are the same everywhere (SplitMix64). The seed is mixed first: streams of neighbouring
-    /// seeds would otherwise be one stream, shifted.
+    /// Numbers from 0 to 1 that are the same everywhere. The seed is mixed first: streams of neighbouring seeds would
+    /// otherwise be one stream, shifted.
     pub(crate) fn uniform(seed: u64) -> impl FnMut() -> f64 {
-        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mix = |word: u64| {
-            let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            word ^ (word >> 31)
-        };
-        let mut state = mix(seed.wrapping_add(STEP));
-        move || {
-            state = state.wrapping_add(STEP);
-            (mix(state) >> 11) as f64 / (1u64 << 53) as f64
-        }
+        let mut rng = SeededRng::from_state(nth_bits(seed, 0));
+        move || rng.unit()
     }
 
     /// Standard normal numbers, near enough.
