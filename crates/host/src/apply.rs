@@ -34,7 +34,7 @@ pub use rollback::{RollbackResult, is_now, present, rollback, rollback_because};
 pub(crate) use rollback::{roll_back, without_outcomes};
 use side_effects::SideEffect;
 
-/// A moment in the course of an application or of rolling it back, told as it passes.
+/// A moment in the course of an application or of rolling it back, reported as it passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyStep {
     /// The journal is begun.

@@ -44,7 +44,7 @@ fn is_numbered(name: &str, kinds: &[&str]) -> bool {
 
 /// One row per whole block device, in the kernel's order. A machine without any has none.
 ///
-/// Partitions are told from the names alone, because a look into sysfs would cost a call per device and reading; a
+/// Names alone say what a partition is, because a look into sysfs would cost a call per device and reading; a
 /// virtual machine's lone `xvda1` without an `xvda` is a whole device.
 pub(crate) fn parse_diskstats(text: &str) -> Parsed<Vec<DiskCounters>> {
     let (devices, fault) = rows(text, disk_line);
