@@ -1,15 +1,16 @@
 //! An audit as text for a terminal, JSON and one self-contained HTML page.
 
+#[cfg(test)]
+pub(crate) mod fixture;
 mod summary;
 
 use std::path::Path;
 
 use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadPart};
-use linerate_record::finding::Severity;
 
 use crate::colour::Colour;
 use crate::phrases::{self, audit as wording};
-use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, wrapped};
+use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, severity_ink, wrapped};
 
 /// The audit as pretty JSON, with a line feed at its end. Reading it back gives an equal audit.
 ///
@@ -70,11 +71,7 @@ fn header(audit: &Audit, look: TextStyle) -> String {
 
 /// The colour of a finding, what stands before it, and its claim.
 fn finding_head(finding: &AuditFinding) -> (Colour, String, String) {
-    let ink = match finding.severity {
-        Severity::Critical => Colour::Red,
-        Severity::Warning => Colour::Yellow,
-        Severity::Note => Colour::Dim,
-    };
+    let ink = severity_ink(finding.severity);
     let lead = format!(" {}", phrases::severity(finding.severity));
     (ink, lead, format!("{} ({})", finding.claim, phrases::confidence(finding.confidence)))
 }

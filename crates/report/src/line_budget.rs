@@ -74,8 +74,29 @@ pub(crate) fn fitted(lines: &[Line], indent: usize, look: TextStyle) -> String {
     lines.iter().zip(given).map(|(line, given)| cut(line, given, indent, look)).collect()
 }
 
+/// A sentence in so many lines, with … where more would follow; whole in a file.
+pub(crate) fn within(lines: usize, ink: Colour, lead: &str, indent: usize, says: &str, look: TextStyle) -> String {
+    if look.whole {
+        hanging_in(ink, lead, indent, says, look)
+    } else {
+        cut(&line(ink, lead, says), lines, indent, look)
+    }
+}
+
+/// How many rows so many lines hold, with a line that counts the others where there are any.
+pub(crate) fn fitting<'r>(rows: impl ExactSizeIterator<Item = &'r String>, lines: usize) -> usize {
+    let (mut used, count) = (0, rows.len());
+    for (shown, row) in rows.enumerate() {
+        used += row.lines().count();
+        if used + usize::from(shown + 1 < count) > lines {
+            return shown;
+        }
+    }
+    count
+}
+
 /// A part in so many lines, with … where more would follow.
-pub(crate) fn cut(line: &Line, lines: usize, indent: usize, look: TextStyle) -> String {
+fn cut(line: &Line, lines: usize, indent: usize, look: TextStyle) -> String {
     let rendered = |says: &str| hanging_in(line.ink, &line.lead, indent, says, look);
     let fits = |text: &str| text.lines().count() <= lines;
     let whole = rendered(&line.says);

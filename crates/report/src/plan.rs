@@ -4,14 +4,13 @@ mod summary;
 
 use std::iter;
 
-use linerate_record::finding::Severity;
 use linerate_record::plan::{Ceiling, Curve, LayoutChoice, Plan, PlanFinding, ScalePoint, Sizing, WorkPlan};
 use linerate_record::site::{Protection, Site};
 use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, duration_ns};
 
 use crate::colour::Colour;
 use crate::phrases::{self, ABSENT, site_and_plan};
-use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, width};
+use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, severity_ink, width};
 
 /// Columns of a resource's name.
 const RESOURCE_COLUMNS: usize = 29;
@@ -57,14 +56,6 @@ fn whole(plan: &Plan, look: TextStyle) -> String {
     text.push_str(&findings(&plan.findings, look));
     text.push_str(&assumed(&plan.site, look));
     text
-}
-
-const fn colour(severity: Severity) -> Colour {
-    match severity {
-        Severity::Critical => Colour::Red,
-        Severity::Warning => Colour::Yellow,
-        Severity::Note => Colour::Dim,
-    }
 }
 
 fn header(site: &Site, look: TextStyle) -> String {
@@ -324,7 +315,7 @@ fn findings(findings: &[PlanFinding], look: TextStyle) -> String {
     }
     let mut text = String::new();
     for finding in findings {
-        let colour = colour(finding.severity);
+        let colour = severity_ink(finding.severity);
         text.push_str(&hanging_in(
             colour,
             &format!(" {}", phrases::severity(finding.severity)),

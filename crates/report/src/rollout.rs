@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::colour::Colour;
 use crate::fleet::unreached_in_words;
-use crate::line_budget;
+use crate::line_budget::{fitting, within};
 use crate::phrases::plural;
 use crate::phrases::rollout::{self as words, RolloutState, STATES};
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
@@ -119,12 +119,7 @@ fn shared_reasons(nodes: &[&NodeReported]) -> Option<Vec<String>> {
 
 /// Nodes in a state for one reason.
 fn shared_row(reason: &str, state: RolloutState, look: TextStyle) -> String {
-    let row = line_budget::line(state.ink(), format!(" {}", state.name()), reason);
-    if look.whole {
-        hanging_in(row.ink, &row.lead, 15, reason, look)
-    } else {
-        line_budget::cut(&row, EACH + 1, 15, look)
-    }
+    within(EACH + 1, state.ink(), &format!(" {}", state.name()), 15, reason, look)
 }
 
 fn row(node: &NodeReported, state: RolloutState, longest: usize, span: Option<(u64, u64)>, look: TextStyle) -> String {
@@ -279,21 +274,16 @@ pub fn changes(changes: &FleetChanges, weight: &dyn Fn(&str) -> f64, look: TextS
     }
     // Those that weigh the same stay in their order.
     rows.sort_by(|one, other| other.weight.total_cmp(&one.weight));
-    let (rows, mut shown, mut used) = ([rows, left].concat(), 0, 0);
-    for row in &rows {
-        let said = in_brief(row, all, look);
-        used += said.lines().count();
-        if used + 1 > CHANGES_LINES {
-            break;
-        }
-        text.push_str(&said);
-        shown += 1;
+    let rows: Vec<String> = rows.iter().chain(&left).map(|row| in_brief(row, all, look)).collect();
+    let shown = fitting(rows.iter(), CHANGES_LINES);
+    text.push_str(&rows[..shown].concat());
+    match rows.len() - shown {
+        0 => text,
+        more => text + &hanging(" …", 3, &format!("and {} more: --all", plural(more as u64, "row")), look),
     }
-    text + &hanging(" …", 3, &format!("and {} more: --all", plural((rows.len() - shown) as u64, "row")), look)
 }
 
 /// A sentence on a setting, and the nodes that it is of.
-#[derive(Clone)]
 struct SettingRow<'n> {
     sentence: String,
     weight: f64,
@@ -313,7 +303,7 @@ fn in_full(row: &SettingRow<'_>, all: usize, look: TextStyle) -> String {
 
 fn in_brief(row: &SettingRow<'_>, all: usize, look: TextStyle) -> String {
     let sentence = format!("{}, on {}", row.sentence, on(&row.nodes, all));
-    line_budget::cut(&line_budget::line(Colour::Dim, " ·", sentence), EACH, 3, look)
+    within(EACH, Colour::Dim, " ·", 3, &sentence, look)
 }
 
 fn on(nodes: &[&str], all: usize) -> String {

@@ -298,15 +298,16 @@ fn finding_in_full(finding: &Finding, look: TextStyle) -> String {
 
 fn claim(finding: &Finding, more: &str, look: TextStyle) -> String {
     let lead = format!(" {}", phrases::severity(finding.severity));
-    hanging_in(severity_ink(finding), &lead, 10, &format!("{}{more}", finding.claim), look)
+    hanging_in(severity_ink(finding.severity), &lead, 10, &format!("{}{more}", finding.claim), look)
 }
 
 fn remedy(finding: &Finding, look: TextStyle) -> String {
     hanging("          try", 15, &finding.remedy, look)
 }
 
-const fn severity_ink(finding: &Finding) -> Colour {
-    match finding.severity {
+/// The colour of a finding's lead.
+pub(crate) const fn severity_ink(severity: Severity) -> Colour {
+    match severity {
         Severity::Critical => Colour::Red,
         Severity::Warning => Colour::Yellow,
         Severity::Note => Colour::Dim,

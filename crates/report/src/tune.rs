@@ -12,6 +12,8 @@ use linerate_record::journal::{RollbackOutcome, RolledBackBy};
 use linerate_record::knob::SettingId;
 use linerate_record::lines::folded;
 
+use crate::line_budget::fitting;
+
 pub use expired::{never_written, overdue, overdue_still, unwritten};
 pub use planned::{Followers, PlannedChanges, planned};
 pub use problems::{Problem, problems};
@@ -280,7 +282,7 @@ pub fn written(file: Option<&Path>) -> String {
 #[must_use]
 pub fn first_rows(rows: &[String], lines: usize, columns: usize, others: &str) -> String {
     let rows: Vec<String> = rows.iter().map(|row| folded(row, columns)).collect();
-    let shown = fitting(rows.iter(), lines);
+    let shown = at_least_one(rows.iter(), lines);
     rows[..shown].concat() + &others_text(rows.len() - shown, others)
 }
 
@@ -288,20 +290,14 @@ pub fn first_rows(rows: &[String], lines: usize, columns: usize, others: &str) -
 #[must_use]
 pub fn last_rows(rows: &[String], lines: usize, columns: usize, others: &str) -> String {
     let rows: Vec<String> = rows.iter().map(|row| folded(row, columns)).collect();
-    let unshown = rows.len() - fitting(rows.iter().rev(), lines);
+    let unshown = rows.len() - at_least_one(rows.iter().rev(), lines);
     others_text(unshown, others) + &rows[unshown..].concat()
 }
 
-/// How many of the rows so many lines hold, with a line that counts the others; one at least.
-fn fitting<'r>(rows: impl ExactSizeIterator<Item = &'r String>, lines: usize) -> usize {
-    let (mut used, count) = (0, rows.len());
-    for (shown, row) in rows.enumerate() {
-        used += row.lines().count();
-        if shown > 0 && used + usize::from(shown + 1 < count) > lines {
-            return shown;
-        }
-    }
-    count
+/// How many rows so many lines hold, one at least where there is any.
+fn at_least_one<'r>(rows: impl ExactSizeIterator<Item = &'r String>, lines: usize) -> usize {
+    let count = rows.len();
+    fitting(rows, lines).max(count.min(1))
 }
 
 fn others_text(count: usize, others: &str) -> String {

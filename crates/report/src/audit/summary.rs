@@ -4,9 +4,9 @@ use linerate_record::audit::Audit;
 
 use super::finding_head;
 use crate::colour::Colour;
-use crate::line_budget::{cut, line};
+use crate::line_budget::within;
 use crate::phrases::{audit as wording, plural};
-use crate::terminal::{TextStyle, hanging_in};
+use crate::terminal::TextStyle;
 
 /// Lines of a screen.
 const LINES: usize = 25;
@@ -21,15 +21,6 @@ const DIFFERENCES_OF_FILE: usize = 10;
 /// Lines of what changes settings, and of anything else.
 const COMMAND_LINES: usize = 4;
 const EACH: usize = 2;
-
-/// A sentence in so many lines; whole in a file.
-fn within(lines: usize, ink: Colour, lead: &str, indent: usize, sentence: &str, look: TextStyle) -> String {
-    if look.whole {
-        hanging_in(ink, lead, indent, sentence, look)
-    } else {
-        cut(&line(ink, lead, sentence), lines, indent, look)
-    }
-}
 
 pub(super) fn text(audit: &Audit, command: &str, look: TextStyle) -> String {
     let (head, tail) = (head(audit, command, look), tail(audit, look));
@@ -138,13 +129,12 @@ fn tail(audit: &Audit, look: TextStyle) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use linerate_record::audit::{AUDIT_SCHEMA, AuditCheck, AuditFinding, Counts, Difference, Unreached, UnreadPart};
-    use linerate_record::finding::{Confidence, Severity};
-    use linerate_record::knob::{EngineProcess, Scope, Space, TakesEffect};
+    use linerate_record::audit::{AUDIT_SCHEMA, Counts, Difference, Unreached, UnreadPart};
+    use linerate_record::knob::{EngineProcess, Space};
     use linerate_record::machine::Machine;
 
     use super::*;
-    use crate::audit::text;
+    use crate::audit::{fixture, text};
 
     const COMMAND: &str = "linerate tune diff --profile s3-storage-node -o changes.json";
 
@@ -153,34 +143,15 @@ mod tests {
     }
 
     fn difference(n: usize) -> Difference {
-        let limit = (n == 9).then(|| "it cannot be changed while the machine runs: set it in the unit".to_owned());
-        Difference {
-            knob: if n == 9 { "limits.nofile".to_owned() } else { format!("net.ipv4.neigh.default.gc_thresh{n}") },
-            space: if n == 9 { Space::Pid(7) } else { Space::Host },
-            devices: Vec::new(),
-            present: "128".to_owned(),
-            wanted: "2048".to_owned(),
-            why: "for 17 nodes and clients with their pods".to_owned(),
-            relieves: "links: connections that fail at random".to_owned(),
-            weight: 0.6,
-            confidence: Confidence::Likely,
-            scope: Scope::Host,
-            takes_effect: TakesEffect::AtOnce,
-            risk: "400 bytes for each entry.".to_owned(),
-            commands: vec![format!("sysctl -w x{n}=2048")],
-            not_in_changes: limit,
+        let difference = fixture::difference(n);
+        if n != 9 {
+            return difference;
         }
+        let limit = "it cannot be changed while the machine runs: set it in the unit".to_owned();
+        Difference { knob: "limits.nofile".to_owned(), space: Space::Pid(7), not_in_changes: Some(limit), ..difference }
     }
 
     fn audit(differences: usize, findings: usize) -> Audit {
-        let finding = |n: usize| AuditFinding {
-            check: AuditCheck::Contradiction,
-            severity: Severity::Warning,
-            confidence: Confidence::Certain,
-            claim: format!("finding {n}: {}", "words ".repeat(30)),
-            evidence: "evidence".to_owned(),
-            remedy: format!("remedy {n}: {}", "words ".repeat(30)),
-        };
         let engine = EngineProcess { pid: 7, program: "minio".to_owned(), own_network: true };
         let unreached = |n: usize| Unreached {
             knob: format!("net.core.somaxconn{n}"),
@@ -197,7 +168,7 @@ mod tests {
             settings: Counts { read: 104, judged: 91, absent: 11 },
             differences: (0..differences).map(difference).collect(),
             unreached: (0..5).map(unreached).collect(),
-            findings: (0..findings).map(finding).collect(),
+            findings: (0..findings).map(fixture::finding).collect(),
             unreadable: vec![UnreadPart { what: vec!["a".to_owned(), "b".to_owned()], why: "root alone".to_owned() }],
             site: "this machine".to_owned(),
             assumed: BTreeMap::from([("clients.count".to_owned(), "16".to_owned())]),

@@ -5,9 +5,9 @@ use linerate_record::fleet::{DriftedFact, FleetAudit, FleetDifference, FleetFind
 
 use super::{difference, named, nodes, unreached_nodes};
 use crate::colour::Colour;
-use crate::line_budget::{cut, line};
+use crate::line_budget::within;
 use crate::phrases::{self, audit as wording, plural};
-use crate::terminal::{TextStyle, hanging, hanging_in, paint};
+use crate::terminal::{TextStyle, hanging, hanging_in, paint, severity_ink};
 
 /// Lines of a screen.
 const LINES: usize = 25;
@@ -30,22 +30,21 @@ struct Part {
 /// turn, and in a file ten rows a part; with `all`, there is every one.
 #[must_use]
 pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
-    let within = |lines: usize, ink: Colour, (lead, indent): (&str, usize), says: &str| {
-        cut(&line(ink, lead, says), if all || look.whole { usize::MAX } else { lines }, indent, look)
-    };
+    // Rows are cut on a screen alone.
+    let each = TextStyle { whole: all || look.whole, ..look };
     let mut text = hanging_in(Colour::Dim, " ▸", 3, &verdict(audit), look);
-    text.push_str(&within(EACH, Colour::Dim, (" profile", 11), &profiles(audit)));
-    let tail = unread(audit).map_or_else(String::new, |says| within(BRIEF, Colour::Yellow, (" unread", 11), &says));
+    text.push_str(&within(EACH, Colour::Dim, " profile", 11, &profiles(audit), each));
+    let tail = unread(audit).map_or_else(String::new, |says| within(BRIEF, Colour::Yellow, " unread", 11, &says, each));
     let parts = [
         Part { title: None, rows: unreached_nodes::rows(&audit.unreached, all, look) },
         Part {
             title: Some((Colour::Yellow, " Differences between nodes of the same role")),
-            rows: rows(&audit.unlike, |row| within(EACH, Colour::Dim, (&unlike_lead(row), 11), &difference(row))),
+            rows: rows(&audit.unlike, |row| unlike(row, each)),
         },
-        Part { title: None, rows: rows(&audit.findings, |one| finding(one, audit, &within)) },
+        Part { title: None, rows: rows(&audit.findings, |one| finding(one, audit, each)) },
         Part {
             title: Some((Colour::Dim, " Differences from the profile, by weight")),
-            rows: rows(&audit.differences, |one| setting(one, audit, all, look, &within)),
+            rows: rows(&audit.differences, |one| setting(one, audit, all, each)),
         },
     ];
     let shown = if all {
@@ -60,11 +59,6 @@ pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     }
     text + &tail
 }
-
-/// What renders a sentence in so many lines at the most, behind a lead and so many columns.
-trait Within: Fn(usize, Colour, (&str, usize), &str) -> String {}
-
-impl<F: Fn(usize, Colour, (&str, usize), &str) -> String> Within for F {}
 
 fn rows<T>(all: &[T], row: impl Fn(&T) -> String) -> Vec<String> {
     all.iter().map(row).collect()
@@ -154,26 +148,22 @@ fn unread(audit: &FleetAudit) -> Option<String> {
     (!partly.is_empty()).then(|| format!("{}: {why}", named(&partly)))
 }
 
-fn unlike_lead(row: &DriftedFact) -> String {
-    format!(" {}", row.role.name())
+fn unlike(row: &DriftedFact, look: TextStyle) -> String {
+    within(EACH, Colour::Dim, &format!(" {}", row.role.name()), 11, &difference(row), look)
 }
 
-fn finding(one: &FleetFinding, audit: &FleetAudit, within: &impl Within) -> String {
-    let ink = match one.finding.severity {
-        Severity::Critical => Colour::Red,
-        Severity::Warning => Colour::Yellow,
-        Severity::Note => Colour::Dim,
-    };
+fn finding(one: &FleetFinding, audit: &FleetAudit, look: TextStyle) -> String {
     let lead = format!(" {}", phrases::severity(one.finding.severity));
     let claim = format!("{}: {}", who(&one.nodes, audit), one.finding.claim);
-    within(EACH, ink, (&lead, 11), &claim) + &within(BRIEF, Colour::Dim, ("           try", 16), &one.finding.remedy)
+    within(EACH, severity_ink(one.finding.severity), &lead, 11, &claim, look)
+        + &within(BRIEF, Colour::Dim, "           try", 16, &one.finding.remedy, look)
 }
 
-fn setting(one: &FleetDifference, audit: &FleetAudit, all: bool, look: TextStyle, within: &impl Within) -> String {
+fn setting(one: &FleetDifference, audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     let differs = &one.difference;
     let change = format!("{} → {}", wording::value(&differs.present), wording::value(&differs.wanted));
     let claim = format!("{}: {change}: {}", place(one), who(&one.nodes, audit));
-    let row = within(EACH, Colour::Dim, (&format!(" {:.2}", differs.weight), 7), &claim);
+    let row = within(EACH, Colour::Dim, &format!(" {:.2}", differs.weight), 7, &claim, look);
     if all { row + &hanging("       why", 14, &differs.why, look) } else { row }
 }
 
@@ -201,31 +191,13 @@ fn who(names: &[String], audit: &FleetAudit) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::audit::{AuditCheck, AuditFinding, Difference};
-    use linerate_record::finding::Confidence;
     use linerate_record::fleet::{AuditedNode, DriftedValue, FLEET_SCHEMA, FleetRow, NodeRole, UnreachedNode};
-    use linerate_record::knob::{Scope, Space, TakesEffect};
 
     use super::*;
+    use crate::audit::fixture;
 
     fn difference(n: usize) -> FleetDifference {
-        let difference = Difference {
-            knob: format!("net.ipv4.neigh.default.gc_thresh{n}"),
-            space: Space::Host,
-            devices: Vec::new(),
-            present: "128".to_owned(),
-            wanted: "2048".to_owned(),
-            why: "for 17 nodes and clients with their pods".to_owned(),
-            relieves: "links: connections that fail at random".to_owned(),
-            weight: 0.6,
-            confidence: Confidence::Likely,
-            scope: Scope::Host,
-            takes_effect: TakesEffect::AtOnce,
-            risk: "400 bytes for each entry.".to_owned(),
-            commands: vec![format!("sysctl -w x{n}=2048")],
-            not_in_changes: None,
-        };
-        FleetDifference { nodes: names(56), engine: None, difference }
+        FleetDifference { nodes: names(56), engine: None, difference: fixture::difference(n) }
     }
 
     fn names(count: usize) -> Vec<String> {
@@ -233,15 +205,7 @@ mod tests {
     }
 
     fn finding(n: usize) -> FleetFinding {
-        let finding = AuditFinding {
-            check: AuditCheck::Contradiction,
-            severity: Severity::Warning,
-            confidence: Confidence::Certain,
-            claim: format!("finding {n}: {}", "words ".repeat(30)),
-            evidence: "evidence".to_owned(),
-            remedy: format!("remedy {n}: {}", "words ".repeat(30)),
-        };
-        FleetFinding { nodes: names(3), finding }
+        FleetFinding { nodes: names(3), finding: fixture::finding(n) }
     }
 
     fn unlike(n: usize) -> DriftedFact {

@@ -5,10 +5,10 @@ use linerate_record::finding::Severity;
 use linerate_record::plan::{MEAN_LOSS, Plan, PlanFinding, SiteGoal, WorkPlan};
 use linerate_record::units::{bytes_per_s_iec, duration_ns};
 
-use super::{colour, scaling, sizing_lines};
+use super::{scaling, sizing_lines};
 use crate::colour::Colour;
 use crate::phrases::{self, site_and_plan};
-use crate::terminal::{TextStyle, hanging, hanging_in, width};
+use crate::terminal::{TextStyle, hanging, hanging_in, severity_ink, width};
 
 /// Lines that answer. Critical findings are all shown, and one warning; others as far as the lines suffice.
 const LINES: usize = 10;
@@ -177,7 +177,7 @@ fn findings(plan: &Plan, lines: usize, look: TextStyle) -> (String, usize) {
     let (mut text, mut shown) = (String::new(), 0);
     for finding in plan.findings.iter().filter(|one| one.severity > Severity::Note && !is_reported(one)) {
         let lead = format!(" {}", phrases::severity(finding.severity));
-        let more = hanging_in(colour(finding.severity), &lead, LEAD, &finding.claim, look);
+        let more = hanging_in(severity_ink(finding.severity), &lead, LEAD, &finding.claim, look);
         let has_room = text.lines().count() + more.lines().count() <= lines;
         if finding.severity == Severity::Critical || shown == 0 || has_room {
             text.push_str(&more);

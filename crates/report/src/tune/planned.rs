@@ -7,7 +7,7 @@ use linerate_record::lines::{folded, listed, wrapped};
 
 use super::counted;
 use crate::colour::Colour;
-use crate::line_budget::{cut, line};
+use crate::line_budget::{fitting, within};
 use crate::terminal::TextStyle;
 
 /// Lines of a screen, and of each change on it.
@@ -39,10 +39,10 @@ pub struct PlannedChanges<'c> {
 /// `columns`, those that weigh most and the number of the others where all are more than a screen, unless `all` of
 /// them are wanted.
 #[must_use]
-pub fn planned(of: PlannedChanges<'_>, end: &str, all: bool, columns: Option<usize>) -> String {
-    let whole = whole(of, columns) + end;
+pub fn planned(changes: PlannedChanges<'_>, end: &str, all: bool, columns: Option<usize>) -> String {
+    let whole = whole(changes, columns) + end;
     match columns {
-        Some(width) if !all && count(&whole) > LINES => first_screen(of, end, width),
+        Some(width) if !all && count(&whole) > LINES => first_screen(changes, end, width),
         _ => whole,
     }
 }
@@ -59,24 +59,24 @@ fn left_alone(count: usize) -> Option<String> {
     }
 }
 
-fn whole(of: PlannedChanges<'_>, columns: Option<usize>) -> String {
+fn whole(changes: PlannedChanges<'_>, columns: Option<usize>) -> String {
     let line = |lead: &str, text: &str, indent: usize| {
         let text = columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns, indent));
         format!("{lead:<indent$}{text}\n")
     };
-    let mut text = format!("{} for {}\n", counted(of.set.changes.len(), "change"), of.set.profile);
-    for (n, change) in of.set.changes.iter().enumerate() {
+    let mut text = format!("{} for {}\n", counted(changes.set.changes.len(), "change"), changes.set.profile);
+    for (n, change) in changes.set.changes.iter().enumerate() {
         let (place, prior, new) = (&change.place, &change.prior, &change.new);
         let head = format!("  {place}: {prior:?} → {new:?} ({}, {})\n", change.scope, change.takes_effect);
         text.push_str(&columns.map_or_else(|| head.clone(), |columns| folded(&head, columns)));
-        for (name, own, then) in of.followers.get(n).into_iter().flatten() {
+        for (name, own, then) in changes.followers.get(n).into_iter().flatten() {
             let _ = writeln!(text, "      changes with it: the MTU of {name}, {own} → {then}");
         }
         text.push_str(&line("      why", &change.why, 12));
         text.push_str(&line("      risk", &change.risk, 12));
     }
-    left_alone(of.left_out.len()).into_iter().for_each(|title| text.push_str(&format!("{title}\n")));
-    for (place, why) in of.left_out {
+    left_alone(changes.left_out.len()).into_iter().for_each(|title| text.push_str(&format!("{title}\n")));
+    for (place, why) in changes.left_out {
         let lines = line("", &format!("{place}: {why}"), 6);
         text.push_str(&format!("  {}", lines.trim_start()));
     }
@@ -105,14 +105,19 @@ impl AlikeChanges<'_> {
     }
 }
 
-/// Rows of changes, the weightiest first, and how many changes each is of.
-fn alike(of: PlannedChanges<'_>) -> Vec<AlikeChanges<'_>> {
+/// Whether changes are the same but for their devices.
+fn is_alike(one: &Change, other: &Change) -> bool {
+    let (place, others) = (&one.place, &other.place);
+    (&place.knob, &place.space, &one.prior, &one.new) == (&others.knob, &others.space, &other.prior, &other.new)
+}
+
+/// Rows of changes, the weightiest first.
+fn alike(changes: PlannedChanges<'_>) -> Vec<AlikeChanges<'_>> {
     let mut rows: Vec<AlikeChanges<'_>> = Vec::new();
-    for (n, change) in of.set.changes.iter().enumerate() {
-        let key = |of: &'_ Change| (of.place.knob.clone(), of.place.space.clone(), of.prior.clone(), of.new.clone());
-        let followers = of.followers.get(n).map_or(0, Vec::len);
+    for (n, change) in changes.set.changes.iter().enumerate() {
+        let followers = changes.followers.get(n).map_or(0, Vec::len);
         let device = change.place.device.as_deref();
-        match rows.iter_mut().find(|row| device.is_some() && key(row.first) == key(change)) {
+        match rows.iter_mut().find(|row| device.is_some() && is_alike(row.first, change)) {
             Some(row) => {
                 row.devices.extend(device);
                 row.followers += followers;
@@ -121,7 +126,7 @@ fn alike(of: PlannedChanges<'_>) -> Vec<AlikeChanges<'_>> {
                 first: change,
                 devices: device.into_iter().collect(),
                 followers,
-                weight: of.weights.get(n).copied().unwrap_or(0.0),
+                weight: changes.weights.get(n).copied().unwrap_or(0.0),
             }),
         }
     }
@@ -129,29 +134,23 @@ fn alike(of: PlannedChanges<'_>) -> Vec<AlikeChanges<'_>> {
     rows
 }
 
-fn first_screen(of: PlannedChanges<'_>, end: &str, width: usize) -> String {
+fn first_screen(changes: PlannedChanges<'_>, end: &str, width: usize) -> String {
     let look = TextStyle { color: false, width, whole: false };
-    let within = |lead: &str, sentence: String, lines| cut(&line(Colour::Dim, lead, sentence), lines, 3, look);
-    let left = left_alone(of.left_out.len()).map(|left| format!("; {left}")).unwrap_or_default();
+    let within = |lead: &str, sentence: &str, lines| within(lines, Colour::Dim, lead, 3, sentence, look);
+    let left = left_alone(changes.left_out.len()).map(|left| format!("; {left}")).unwrap_or_default();
     let verdict = format!(
         "{} for {}{left}; those that weigh most come first, and --all has each with its reason and risk",
-        counted(of.set.changes.len(), "change"),
-        of.set.profile
+        counted(changes.set.changes.len(), "change"),
+        changes.set.profile
     );
-    let mut text = within(" ▸", verdict, VERDICT);
-    let (rows, room) = (alike(of), LINES.saturating_sub(count(end)));
-    let mut unshown = of.set.changes.len();
-    for row in &rows {
-        let changes = row.devices.len().max(1);
-        let said = within(" ·", row.sentence(), EACH);
-        if count(&text) + count(&said) + usize::from(unshown > changes) > room {
-            break;
-        }
-        text.push_str(&said);
-        unshown -= changes;
-    }
+    let mut text = within(" ▸", &verdict, VERDICT);
+    let alike = alike(changes);
+    let rows: Vec<String> = alike.iter().map(|row| within(" ·", &row.sentence(), EACH)).collect();
+    let shown = fitting(rows.iter(), LINES.saturating_sub(count(end) + count(&text)));
+    text.push_str(&rows[..shown].concat());
+    let unshown: usize = alike[shown..].iter().map(|row| row.devices.len().max(1)).sum();
     if unshown > 0 {
-        text.push_str(&within(" …", format!("and {unshown} more: --all"), 1));
+        text.push_str(&within(" …", &format!("and {unshown} more: --all"), 1));
     }
     text + end
 }
