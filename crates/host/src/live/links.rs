@@ -170,13 +170,7 @@ fn known(root: &Root, requested: &[String], all: Vec<String>) -> LinksKnown {
     let kinds: BTreeMap<String, (String, u32)> = kinds.collect();
     let facts = |name: &String| {
         let (kind, mtu) = kinds.get(name)?;
-        let kind = match kind.as_str() {
-            "" => LinkKind::Port,
-            "bond" => LinkKind::Bond,
-            "vlan" => LinkKind::Vlan,
-            kind if TUNNEL_KINDS.contains(&kind) || INNER_KINDS.contains(&kind) => LinkKind::Inner,
-            _ => LinkKind::Other,
-        };
+        let kind = kind_by_netlink(name, kind);
         // What is made up by software has a kind of its own, and a speed that is a constant of its driver.
         let speed = interface_mbits_per_s(name).ok().flatten().filter(|_| kind < LinkKind::Other);
         let speed = speed.and_then(|speed| in_bytes(i64::from(speed)));
@@ -184,6 +178,18 @@ fn known(root: &Root, requested: &[String], all: Vec<String>) -> LinksKnown {
     };
     let facts_by_name = requested.iter().filter_map(|name| Some((name.clone(), facts(name)?)));
     LinksKnown { of: facts_by_name.collect(), is_in_sys: false, unreadable }
+}
+
+/// Hardware has no kind there, and loopback neither.
+fn kind_by_netlink(name: &str, kind: &str) -> LinkKind {
+    match kind {
+        "" if name == "lo" => LinkKind::Inner,
+        "" => LinkKind::Port,
+        "bond" => LinkKind::Bond,
+        "vlan" => LinkKind::Vlan,
+        kind if TUNNEL_KINDS.contains(&kind) || INNER_KINDS.contains(&kind) => LinkKind::Inner,
+        _ => LinkKind::Other,
+    }
 }
 
 /// Whether `/sys` lists the interfaces of this thread's namespace. That the thread is in the namespace of its process
@@ -402,6 +408,15 @@ mod tests {
         assert_eq!(kept(&[line("lo", 9, 9), line("veth3", 5, 5), line("eth0", 1, 1), line("br0", 0, 0)]), ["eth0"]);
         let many: Vec<String> = (0..400).map(|number| line(&format!("tun{number}"), 1, 1)).collect();
         assert_eq!(kept(&many).len(), MOST_LINKS);
+    }
+
+    #[test]
+    fn loopback_is_no_port_though_netlink_names_no_kind_of_both() {
+        let kinds = [("lo", ""), ("eth0", ""), ("bond0", "bond"), ("wg0", "wireguard"), ("veth3", "veth")];
+        assert_eq!(
+            kinds.map(|(name, kind)| kind_by_netlink(name, kind)),
+            [LinkKind::Inner, LinkKind::Port, LinkKind::Bond, LinkKind::Inner, LinkKind::Other]
+        );
     }
 
     #[test]
