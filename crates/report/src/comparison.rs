@@ -1,5 +1,8 @@
 //! A comparison as text for a terminal, JSON, CSV and a page.
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
 use linerate_analysis::compare::{
     CompareVerdict, ComparedRuns, Comparison, Metric, MetricComparison, PointComparison, RelativeChange,
     SeriesComparison, SideEstimate,
@@ -119,18 +122,104 @@ pub fn html(comparison: &Comparison) -> String {
     crate::html::comparison::page(comparison)
 }
 
-/// The whole comparison: the arms, what differs in their set-up, a table per series, and how to read it.
+/// Lines of a screen, and those of them that part the tables from the rest and count what is left out.
+const SCREEN_LINES: usize = 40;
+const AROUND_LINES: usize = 4;
+
+/// The comparison: the arms, what differs in their set-up, a table per series, and how to read it. Unless `all` is
+/// wanted, or the text is for a file, the tables have the points that differ most, so that a screen holds them.
 #[must_use]
-pub fn text(comparison: &Comparison, look: TextStyle) -> String {
-    let mut text = [arm("A", &comparison.a, look), arm("B", &comparison.b, look)].concat();
-    text.push_str(&setup(comparison, look));
-    for series in &comparison.series {
-        text.push('\n');
-        text.push_str(&series_table(series, look));
+pub fn text(comparison: &Comparison, all: bool, look: TextStyle) -> String {
+    let head = [arm("A", &comparison.a, look), arm("B", &comparison.b, look), setup(comparison, look)].concat();
+    let notes = notes(comparison, look);
+    let tables: Vec<SeriesTable> =
+        comparison.series.iter().map(|one| table(one, comparison.enough_runs, look)).collect();
+    let other_lines = head.lines().count() + notes.lines().count() + AROUND_LINES;
+    let shown =
+        if all || look.whole { None } else { Some(chosen_points(&tables, SCREEN_LINES.saturating_sub(other_lines))) };
+    let is_shown = |place| shown.as_ref().is_none_or(|shown| shown.contains(&place));
+    let mut text = head;
+    for (series, table) in tables.iter().enumerate() {
+        let rows =
+            (0..table.rows.len()).filter(|&point| is_shown((series, point))).map(|point| &*table.rows[point].text);
+        let rows = rows.collect::<String>();
+        if !rows.is_empty() || table.rows.is_empty() {
+            text.push_str(&format!("\n{}{rows}{}", table.heading, table.below));
+        }
+    }
+    if let Some(shown) = shown {
+        text.push_str(&left_out(&tables, &shown, look));
     }
     text.push('\n');
-    text.push_str(&notes(comparison, look));
+    text.push_str(&notes);
     text
+}
+
+/// The table of a series, in its parts.
+struct SeriesTable {
+    heading: String,
+    rows: Vec<PointRows>,
+    /// What is reported of the whole series.
+    below: String,
+}
+
+/// The rows of a point.
+struct PointRows {
+    text: String,
+    differs: bool,
+    /// The largest share by which a figure of B is off that of A.
+    change: f64,
+}
+
+/// The points, by series and place in it, that so many lines hold: of each series the one that differs most before the
+/// others, and always one.
+fn chosen_points(tables: &[SeriesTable], lines: usize) -> BTreeSet<(usize, usize)> {
+    let mut ranked = Vec::new();
+    for (series, table) in tables.iter().enumerate() {
+        let mut points: Vec<usize> = (0..table.rows.len()).collect();
+        points.sort_by(|&one, &other| by_difference(&table.rows[one], &table.rows[other]));
+        ranked.extend(points.into_iter().enumerate().map(|(rank, point)| (rank > 0, series, point)));
+    }
+    ranked.sort_by(|one, other| {
+        let rows = |place: &(bool, usize, usize)| &tables[place.1].rows[place.2];
+        one.0.cmp(&other.0).then_with(|| by_difference(rows(one), rows(other)))
+    });
+    let count = |text: &str| text.lines().count();
+    let (mut shown, mut used) = (BTreeSet::new(), 0);
+    for (_, series, point) in ranked {
+        let table = &tables[series];
+        let is_begun = shown.iter().any(|&(begun, _)| begun == series);
+        let around = if is_begun { 0 } else { 1 + count(&table.heading) + count(&table.below) };
+        let needed = around + count(&table.rows[point].text);
+        if shown.is_empty() || used + needed <= lines {
+            used += needed;
+            shown.insert((series, point));
+        }
+    }
+    shown
+}
+
+/// Those that differ first, and then by how much.
+fn by_difference(one: &PointRows, other: &PointRows) -> Ordering {
+    other.differs.cmp(&one.differs).then(other.change.total_cmp(&one.change))
+}
+
+/// How many points a screen does not show, and what does.
+fn left_out(tables: &[SeriesTable], shown: &BTreeSet<(usize, usize)>, look: TextStyle) -> String {
+    let all = tables
+        .iter()
+        .enumerate()
+        .flat_map(|(series, table)| table.rows.iter().enumerate().map(move |(point, rows)| ((series, point), rows)));
+    let left: Vec<&PointRows> = all.filter(|(place, _)| !shown.contains(place)).map(|(_, rows)| rows).collect();
+    if left.is_empty() {
+        return String::new();
+    }
+    let differing = match left.iter().filter(|rows| rows.differs).count() {
+        0 => String::new(),
+        count => format!(", {count} of which differ"),
+    };
+    let points = phrases::plural(left.len() as u64, "more point");
+    format!("\n{}", hanging(" …", 3, &format!("{points}{differing}: --all"), look))
 }
 
 fn arm(name: &str, arm: &ComparedRuns, look: TextStyle) -> String {
@@ -157,13 +246,24 @@ fn setup(comparison: &Comparison, look: TextStyle) -> String {
     text
 }
 
-fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
+fn table(series: &SeriesComparison, enough_runs: bool, look: TextStyle) -> SeriesTable {
     let label = clean(&phrases::compared_name(series));
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
-    let mut text = format!("{}\n", paint(Colour::Dim, &heading, look));
-    for point in &series.points {
-        text.push_str(&point_lines(series, point, look));
-    }
+    let rows = series.points.iter().map(|point| PointRows {
+        text: point_lines(series, point, enough_runs, look),
+        differs: point
+            .contrasts
+            .iter()
+            .any(|one| matches!(one.verdict, CompareVerdict::Higher | CompareVerdict::Lower)),
+        change: point.contrasts.iter().map(|one| one.share.abs()).fold(0.0, f64::max),
+    });
+    let heading = format!("{}\n", paint(Colour::Dim, &heading, look));
+    SeriesTable { heading, rows: rows.collect(), below: below(series, look) }
+}
+
+/// What is reported of a whole series, below its rows.
+fn below(series: &SeriesComparison, look: TextStyle) -> String {
+    let mut text = String::new();
     if series.points.is_empty() {
         text.push_str("   no point in common\n");
     }
@@ -190,11 +290,13 @@ fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
     text
 }
 
-fn point_lines(series: &SeriesComparison, point: &PointComparison, look: TextStyle) -> String {
+/// Without enough runs no row has a verdict: a note says so once.
+fn point_lines(series: &SeriesComparison, point: &PointComparison, enough_runs: bool, look: TextStyle) -> String {
     let rate = |per_s: f64| format!("{}/s", count(per_s));
     let (mut text, mut lead) = (String::new(), point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate));
     for metric_comparison in &point.contrasts {
-        text.push_str(&contrast_line(&lead, metric_comparison, series.measure, look));
+        let verdict = enough_runs.then(|| verdict(metric_comparison));
+        text.push_str(&contrast_line(&lead, metric_comparison, verdict, series.measure, look));
         lead.clear();
     }
     if let (Some(driven), Some(requested)) = (point.driven_by, series.clients)
@@ -217,16 +319,22 @@ fn point_lines(series: &SeriesComparison, point: &PointComparison, look: TextSty
     text
 }
 
-fn contrast_line(lead: &str, metric_comparison: &MetricComparison, measure: Measure, look: TextStyle) -> String {
+fn contrast_line(
+    lead: &str,
+    metric_comparison: &MetricComparison,
+    verdict: Option<(Colour, String)>,
+    measure: Measure,
+    look: TextStyle,
+) -> String {
     let metric = metric_word(metric_comparison.metric);
     let value = |side: &SideEstimate| value(side, metric_comparison.metric, measure);
     let change = phrases::change(metric_comparison.share);
     let interval = interval(metric_comparison);
-    let (ink, reported) = verdict(metric_comparison);
     let cells = figures([&value(&metric_comparison.a), &value(&metric_comparison.b), &change, &interval]);
     let row = format!("  {lead:>5}  {metric:<10}{cells}");
     // What was not tested has no interval.
     let row = row.trim_end();
+    let Some((ink, reported)) = verdict else { return format!("{row}\n") };
     if row.chars().count() + 3 + reported.chars().count() <= look.width {
         return format!("{row}   {}\n", paint(ink, &reported, look));
     }
@@ -242,4 +350,45 @@ fn figures([a, b, change, interval]: [&str; 4]) -> String {
 fn notes(comparison: &Comparison, look: TextStyle) -> String {
     let line = |(lead, reported): (&str, String)| hanging(&format!(" {lead}"), 11, &reported, look);
     noted(comparison).into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four series of six points of three rows, of which the last of the second and the first of the last differ.
+    fn tables() -> Vec<SeriesTable> {
+        let rows = |series: usize, point: usize| PointRows {
+            text: "row\n".repeat(3),
+            differs: matches!((series, point), (1, 5) | (3, 0)),
+            change: (6 * series + point) as f64 / 100.0,
+        };
+        let table = |series| SeriesTable {
+            heading: "heading\n".to_owned(),
+            rows: (0..6).map(|point| rows(series, point)).collect(),
+            below: " ▸ bottleneck\n".to_owned(),
+        };
+        (0..4).map(table).collect()
+    }
+
+    #[test]
+    fn a_screen_has_a_point_of_each_series_and_then_those_that_differ_most() {
+        let tables = tables();
+        let shown = |lines| chosen_points(&tables, lines).into_iter().collect::<Vec<_>>();
+        assert_eq!(shown(24), [(0, 5), (1, 5), (2, 5), (3, 0)], "those that differ go before larger changes");
+        assert_eq!(shown(30), [(0, 5), (1, 5), (2, 5), (3, 0), (3, 4), (3, 5)]);
+        assert_eq!(shown(12), [(1, 5), (3, 0)], "no room for every series");
+        assert_eq!(shown(0), [(3, 0)]);
+        assert_eq!(shown(1_000).len(), 24);
+    }
+
+    #[test]
+    fn what_a_screen_leaves_out_is_counted_with_those_that_differ() {
+        let (tables, look) = (tables(), TextStyle { color: false, width: 80, whole: false });
+        let shown = chosen_points(&tables, 24);
+        assert_eq!(left_out(&tables, &shown, look), "\n … 20 more points: --all\n");
+        let shown = BTreeSet::from([(0, 0)]);
+        assert_eq!(left_out(&tables, &shown, look), "\n … 23 more points, 2 of which differ: --all\n");
+        assert_eq!(left_out(&tables, &chosen_points(&tables, 1_000), look), "");
+    }
 }

@@ -115,7 +115,9 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
         )));
     }
     let rendered = match flags.shown.chosen() {
-        CompareFormat::Text => comparison::text(&found, printing::text_style_for_file(flags.output.is_some())),
+        CompareFormat::Text => {
+            comparison::text(&found, flags.all, printing::text_style_for_file(flags.output.is_some()))
+        }
         CompareFormat::Json => comparison::json(&found),
         CompareFormat::Csv => comparison::csv(&found),
         CompareFormat::Html => comparison::html(&found),

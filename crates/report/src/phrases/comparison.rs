@@ -2,7 +2,7 @@
 
 use linerate_analysis::compare::{
     CompareVerdict, Comparison, ComparisonThreshold, InsufficientData, Metric, MetricComparison, MissingData,
-    PointComparison, RelativeChange, SeriesComparison, SideEstimate, UnknownMetric,
+    PointComparison, RUNS_MIN, RelativeChange, SeriesComparison, SideEstimate, UnknownMetric,
 };
 use linerate_analysis::view::{Bottleneck, Measure};
 use linerate_record::units::{bytes_per_s_iec, duration_ns};
@@ -98,7 +98,9 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
         note("disturbed", &format!("other programs used the processors in runs of {sides}: differences may be theirs"));
     }
     if !comparison.enough_runs {
-        note("runs", &format!("{FEW_RUNS} {HOW_TO_MAKE_RUNS}"));
+        let [a, b] = [&comparison.a, &comparison.b].map(|side| side.runs.len() as u64);
+        let lacks = lacking(InsufficientData { of: MissingData::Runs, a, b, needed: RUNS_MIN as u64 });
+        note("runs", &format!("too little data: {lacks}; {FEW_RUNS} {HOW_TO_MAKE_RUNS}"));
     } else if comparison.apart_in_time {
         let reported = "all runs of one side came before those of the other: changes over time are part of the \
                         difference.";

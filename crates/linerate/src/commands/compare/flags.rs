@@ -46,6 +46,9 @@ pub(crate) struct CompareFlags {
     /// not count; more runs of B than of A without a request that succeeded do.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_if_slower: Option<Share>,
+    /// Show every point. [default: on a terminal, those that differ most, on one screen]
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) shown: FormatFlags<CompareFormat>,
     /// File to write. [default: standard output]
