@@ -60,13 +60,6 @@ const WHOLE: [&str; 2] = ["--all", "--why"];
 /// Holds that what a command prints has the columns of a terminal, and the lines of a first screen unless all is
 /// wanted.
 fn assert_fits(args: &[&str], code: i32) {
-    let text = assert_columns_fit(args, code);
-    let (is_whole, lines) = (args.iter().any(|arg| WHOLE.contains(arg)), text.lines().count());
-    assert!(is_whole || lines <= LINES, "{args:?}: {lines} lines:\n{text}");
-}
-
-/// The same of the columns alone: of what has rows for each series, each of which may have several clients.
-fn assert_columns_fit(args: &[&str], code: i32) -> String {
     let mut command = linerate();
     command.args(args).current_dir(repository());
     let (text, ended) = on_a_terminal(command);
@@ -75,7 +68,8 @@ fn assert_columns_fit(args: &[&str], code: i32) -> String {
     let long = |line: &&str| line.chars().count() > usize::from(COLUMNS) && !may_be_longer(line);
     let long: Vec<&str> = text.lines().filter(long).collect();
     assert!(long.is_empty(), "{args:?}: {long:#?}");
-    text
+    let (is_whole, lines) = (args.iter().any(|arg| WHOLE.contains(arg)), text.lines().count());
+    assert!(is_whole || lines <= LINES, "{args:?}: {lines} lines:\n{text}");
 }
 
 fn repository() -> PathBuf {
@@ -239,7 +233,7 @@ fn a_run_over_clients_fits_a_terminal() {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
     let site = repository().join("examples/source-000-56.yaml");
-    assert_columns_fit(&["report", folder.path().to_str().unwrap(), "--site", site.to_str().unwrap()], 0);
+    assert_fits(&["report", folder.path().to_str().unwrap(), "--site", site.to_str().unwrap()], 0);
 }
 
 #[test]
@@ -259,7 +253,8 @@ fn runs_their_reports_and_comparisons_fit_a_terminal() {
     };
     let (a, b) = (run("a"), run("b"));
     assert_fits(&["report", &a], 0);
-    assert_columns_fit(&["compare", &a, &b], 0);
+    assert_fits(&["compare", &a, &b], 0);
+    assert_fits(&["compare", &a, &b, "--all"], 0);
     assert_fits(&["runs", folder.path().to_str().unwrap()], 0);
 }
 

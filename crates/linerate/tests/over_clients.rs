@@ -52,11 +52,16 @@ fn growth_and_the_slow_clients_are_told_in_every_format() {
         let row = format!(" {clients:>7} {:>7} ", 16 * clients);
         assert!(text.lines().any(|line| line.starts_with(&row)), "{row}: {text}");
     }
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("2 of 195 clients were slower than their peers: c017, c120"), "{text}");
-    assert!(words.contains("195 clients gave") && words.contains("slower than its peers: c017 (−"), "{text}");
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined(&text).contains("2 of 195 clients were slower than their peers: c017, c120"), "{text}");
+    assert!(text.lines().count() <= 40, "a first screen: {text}");
+    let why = report(folder.path(), &["--why"]);
+    assert!(
+        joined(&why).contains("195 clients gave") && joined(&why).contains("slower than its peers: c017 (−"),
+        "{why}"
+    );
     // No row for each of so many.
-    assert!(text.lines().count() < 150, "{text}");
+    assert!(why.lines().count() < 150, "{why}");
 
     let json: Value = serde_json::from_str(&report(folder.path(), &["--format", "json"])).unwrap();
     let growth = &json["growth"][0];

@@ -30,6 +30,11 @@ pub struct TextStyle {
     pub whole: bool,
 }
 
+/// Lines that tables without reasons may have before rows are left out, and those that a series has in addition to its
+/// rows.
+const TABLES_LINES: usize = 30;
+const SERIES_LINES: usize = 4;
+
 /// Rows of all series of a search together, without reasons: with what else is said they fit a screen of 25 lines.
 const SEARCHED_ROWS: usize = 12;
 
@@ -56,8 +61,7 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
         text.push_str(&growth_table(growth, look));
     }
     let requested = &view.run.requested;
-    let is_searched = requested.search.is_some() || requested.rate_search.is_some();
-    let most = is_searched.then(|| (SEARCHED_ROWS / view.series.len().max(1)).max(SERIES_ROWS_LEAST));
+    let most = rows_most(view);
     let mut claims = BTreeSet::new();
     let is_brief = series_table::is_brief(why, most);
     let mut heads = String::new();
@@ -89,6 +93,20 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
     let room = (!why).then(|| (SCREEN_LINES - LINES_BEHIND).saturating_sub(text.lines().count()));
     text.push_str(&findings(view, room, look));
     text
+}
+
+/// Rows of a series at the most: of a search, where all rows are more than a screen holds, and where another table has
+/// the best of each number of clients.
+fn rows_most(view: &View) -> Option<usize> {
+    let requested = &view.run.requested;
+    let is_searched = requested.search.is_some() || requested.rate_search.is_some();
+    let rows: usize = view.series.iter().map(series_table::row_count).sum();
+    let is_long = rows + SERIES_LINES * view.series.len() > TABLES_LINES;
+    let each = (SEARCHED_ROWS / view.series.len().max(1)).max(SERIES_ROWS_LEAST);
+    match view.growth.is_empty() {
+        true => (is_searched || is_long).then_some(each),
+        false => Some(SERIES_ROWS_LEAST),
+    }
 }
 
 /// What helps where only some objects could be written before a load, and all failures may pass; empty otherwise.
@@ -190,7 +208,8 @@ fn verdict(view: &View, series: &Series, why: bool, in_full: bool, look: TextSty
     if let Some(limit) = &series.limit {
         text.push_str(&limit_lines(limit, in_full, look));
     }
-    if let Some(predicted) = &series.predicted {
+    // Without reasons, the plan is below the growth over clients, once for all.
+    if let Some(predicted) = series.predicted.as_ref().filter(|_| why || view.growth.is_empty()) {
         text.push_str(&hanging("   plan", 18, &phrases::predicted(predicted), look));
     }
     if !why {

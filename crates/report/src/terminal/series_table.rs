@@ -234,7 +234,9 @@ pub(super) fn series_table(
         let marker = if is_last { knee_marker(series, point, is_brief) } else { String::new() };
         text.push_str(&row(series, label, point, *visits, &marker, look));
         text.push_str(&op_lines(point, series.measure, look));
-        if why || most.is_none() || series.summary.best.is_some_and(|best| best.point == point.point) {
+        let is_best = series.summary.best.is_some_and(|best| best.point == point.point);
+        // Where there are several numbers of clients, findings name those that differ.
+        if why || most.is_none() || is_best && (!is_brief || series.clients.is_none()) {
             text.push_str(&client_lines(series, point, look));
         }
         text.push_str(&if why { open_line(point, look) } else { String::new() });
@@ -275,6 +277,11 @@ fn row(series: &Series, label: &str, point: &Point, visits: usize, marker: &str,
 /// A point for each concurrency or rate, all of its visits together, with their number.
 fn rows_together(series: &Series) -> Vec<(&Point, usize)> {
     series.at_each().into_iter().map(|point| (point, series.visits_of(point).count().max(1))).collect()
+}
+
+/// How many rows a series has without its visits.
+pub(super) fn row_count(series: &Series) -> usize {
+    series.at_each().len()
 }
 
 /// The same, each behind its visits where there are several.
