@@ -172,16 +172,18 @@ fn the_load_goes_on_while_a_request_is_waited_for() {
     let first_is_slow = |a: &mut ReceivedRequest<'_>| {
         STARTED.fetch_add(1, Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(if a.number == 0 { 1_500 } else { 10 }));
-        // Until enough have come, of which the point counts forty at the most, and within the time that it waits.
+        // Until enough have come, of which the point counts 120 at the most, and within the time that it waits.
         for _ in 0..300 {
-            if a.number == 0 && STARTED.load(Ordering::Relaxed) < 200 {
+            if a.number == 0 && STARTED.load(Ordering::Relaxed) < 280 {
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
         a.serve_well()
     };
     // Two threads: the one whose requests have ended goes on for the other.
-    let ended = driven(serve(Arc::new(first_is_slow)), &PointPlan { threads: 2, concurrency: 3, ..brief(Op::Get) });
+    let until = EndCondition::Intervals(12);
+    let plan = PointPlan { threads: 2, concurrency: 3, until, ..brief(Op::Get) };
+    let ended = driven(serve(Arc::new(first_is_slow)), &plan);
     assert!(ended.took >= Duration::from_millis(1_500), "{:?}", ended.took);
     let alongside: u64 = ended.outcome.alongside.iter().map(|row| row.answered).sum();
     assert!(alongside >= 40, "{alongside} answered meanwhile, {} counted", ended.requests);

@@ -451,12 +451,13 @@ fn a_target_that_does_not_know_versions_has_none() {
     ];
     for (what, manner) in manners {
         let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
-        let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+        let load = flags(&hostile, &format!("--op stat --objects {OBJECTS}")).replace("300ms", "1s");
+        let output = bench(out.path(), &load);
         assert!(output.status.success() && hostile.count() == 0, "{what}: {}", shown(&output));
         let reported = String::from_utf8_lossy(&output.stderr);
         assert!(!reported.contains("warning") && !reported.contains("remain"), "{what}: {}", shown(&output));
         let out = tempdir().unwrap();
-        let kept = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+        let kept = bench(out.path(), &format!("{load} --noclear"));
         assert!(kept.status.success() && hostile.count() == OBJECTS + 1, "{what}: {}", shown(&kept));
         let output = clean(out.path(), &[]);
         assert!(output.status.success() && hostile.count() == 0, "{what}: {}", shown(&output));

@@ -178,7 +178,7 @@ pub(crate) fn objects(target: &Served) -> Vec<String> {
 }
 
 /// Longer than anything takes that ends at all, on any machine.
-pub(crate) const END: Duration = Duration::from_secs(180);
+pub(crate) const END: Duration = Duration::from_secs(600);
 
 /// How long something may take: as is said where `LINERATE_TIMED` is set, as by `make test-timed`, which runs one test
 /// at a time. Elsewhere others may fill the machine, and only what hangs fails.
