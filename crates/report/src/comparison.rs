@@ -166,6 +166,8 @@ struct SeriesTable {
 /// The rows of a point.
 struct PointRows {
     text: String,
+    /// Whether requests or whole runs failed.
+    has_failures: bool,
     differs: bool,
     /// The largest share by which a figure of B is off that of A.
     change: f64,
@@ -199,9 +201,10 @@ fn chosen_points(tables: &[SeriesTable], lines: usize) -> BTreeSet<(usize, usize
     shown
 }
 
-/// Those that differ first, and then by how much.
+/// Those with failures first, then those that differ, and then by how much.
 fn by_difference(one: &PointRows, other: &PointRows) -> Ordering {
-    other.differs.cmp(&one.differs).then(other.change.total_cmp(&one.change))
+    let weight = |rows: &PointRows| (rows.has_failures, rows.differs);
+    weight(other).cmp(&weight(one)).then(other.change.total_cmp(&one.change))
 }
 
 /// How many points a screen does not show, and what does.
@@ -214,9 +217,9 @@ fn left_out(tables: &[SeriesTable], shown: &BTreeSet<(usize, usize)>, look: Text
     if left.is_empty() {
         return String::new();
     }
-    let differing = match left.iter().filter(|rows| rows.differs).count() {
+    let differing = match left.iter().filter(|rows| rows.differs || rows.has_failures).count() {
         0 => String::new(),
-        count => format!(", {count} of which differ"),
+        count => format!(", {count} of which differ or have failures"),
     };
     let points = phrases::plural(left.len() as u64, "more point");
     format!("\n{}", hanging(" …", 3, &format!("{points}{differing}: --all"), look))
@@ -251,6 +254,8 @@ fn table(series: &SeriesComparison, enough_runs: bool, look: TextStyle) -> Serie
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
     let rows = series.points.iter().map(|point| PointRows {
         text: point_lines(series, point, enough_runs, look),
+        has_failures: [point.a_errors, point.b_errors] != [0, 0]
+            || [point.a_failed_runs, point.b_failed_runs] != [0, 0],
         differs: point
             .contrasts
             .iter()
@@ -356,10 +361,12 @@ fn notes(comparison: &Comparison, look: TextStyle) -> String {
 mod tests {
     use super::*;
 
-    /// Four series of six points of three rows, of which the last of the second and the first of the last differ.
+    /// Four series of six points of three rows: the last of the second and the first of the last differ, and requests
+    /// of the first of the third failed.
     fn tables() -> Vec<SeriesTable> {
         let rows = |series: usize, point: usize| PointRows {
             text: "row\n".repeat(3),
+            has_failures: (series, point) == (2, 0),
             differs: matches!((series, point), (1, 5) | (3, 0)),
             change: (6 * series + point) as f64 / 100.0,
         };
@@ -375,10 +382,10 @@ mod tests {
     fn a_screen_has_a_point_of_each_series_and_then_those_that_differ_most() {
         let tables = tables();
         let shown = |lines| chosen_points(&tables, lines).into_iter().collect::<Vec<_>>();
-        assert_eq!(shown(24), [(0, 5), (1, 5), (2, 5), (3, 0)], "those that differ go before larger changes");
-        assert_eq!(shown(30), [(0, 5), (1, 5), (2, 5), (3, 0), (3, 4), (3, 5)]);
-        assert_eq!(shown(12), [(1, 5), (3, 0)], "no room for every series");
-        assert_eq!(shown(0), [(3, 0)]);
+        assert_eq!(shown(24), [(0, 5), (1, 5), (2, 0), (3, 0)], "what failed or differs goes before larger changes");
+        assert_eq!(shown(30), [(0, 5), (1, 5), (2, 0), (3, 0), (3, 4), (3, 5)]);
+        assert_eq!(shown(12), [(2, 0), (3, 0)], "no room for every series");
+        assert_eq!(shown(0), [(2, 0)]);
         assert_eq!(shown(1_000).len(), 24);
     }
 
@@ -388,7 +395,7 @@ mod tests {
         let shown = chosen_points(&tables, 24);
         assert_eq!(left_out(&tables, &shown, look), "\n … 20 more points: --all\n");
         let shown = BTreeSet::from([(0, 0)]);
-        assert_eq!(left_out(&tables, &shown, look), "\n … 23 more points, 2 of which differ: --all\n");
+        assert_eq!(left_out(&tables, &shown, look), "\n … 23 more points, 3 of which differ or have failures: --all\n");
         assert_eq!(left_out(&tables, &chosen_points(&tables, 1_000), look), "");
     }
 }

@@ -87,6 +87,7 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
             text.push_str(&verdict(view, series, why, in_full, look));
         }
     }
+    text.push_str(&if is_brief { levels_left_out(view, most) } else { String::new() });
     text.push('\n');
     text.push_str(&canary(view, look));
     text.push_str(&phrases::quick_look(view).map_or_else(String::new, |reported| hanging(" ±", 3, &reported, look)));
@@ -107,6 +108,16 @@ fn rows_most(view: &View) -> Option<usize> {
         true => (is_searched || is_long).then_some(each),
         false => Some(SERIES_ROWS_LEAST),
     }
+}
+
+/// How many rows of several series that share a screen are left out.
+fn levels_left_out(view: &View, most: Option<usize>) -> String {
+    let most = most.unwrap_or(usize::MAX);
+    let left: usize = view.series.iter().map(|series| series_table::row_count(series).saturating_sub(most)).sum();
+    if left == 0 {
+        return String::new();
+    }
+    format!(" … {} with --why\n", phrases::plural(left as u64, "more level"))
 }
 
 /// What helps where only some objects could be written before a load, and all failures may pass; empty otherwise.
