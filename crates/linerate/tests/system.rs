@@ -7,6 +7,7 @@ mod judged;
 mod running;
 mod system_parts;
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -223,7 +224,8 @@ fn with_figures(minio: &Minio, flags: &str) -> Result<View, Failed> {
             return if output.status.success() { Ok(view) } else { Err(format!("{flags}: {}", shown(&output)).into()) };
         }
         eprintln!("no figures yet with {pace}");
-        let cleaned = running::linerate().envs(minio.keys()).arg("clean").arg(out.path()).output()?;
+        let authority = minio.ca.iter().flat_map(|ca| [OsStr::new("--ca-file"), ca.as_os_str()]);
+        let cleaned = running::linerate().envs(minio.keys()).arg("clean").arg(out.path()).args(authority).output()?;
         assert!(cleaned.status.success(), "{}", shown(&cleaned));
     }
     Err(format!("no figures in half a minute: {flags}").into())

@@ -208,7 +208,8 @@ fn verdict(rows: &[Row], moments: u64) -> Result<(), Failed> {
     }
     let is_met = |phase: &&&str| rows.iter().any(|row| row.came.phase == Some(**phase));
     let missed: Vec<&&str> = PHASES.iter().filter(|phase| !is_met(phase)).collect();
-    if !missed.is_empty() {
+    // A short phase may be over before a moment that is aimed at it, and so may both of few.
+    if !missed.is_empty() && moments >= 8 * AIMS.len() as u64 {
         return Err(format!("no moment was in {missed:?}").into());
     }
     let late = rows.iter().filter(|row| row.came.phase.is_none()).count();
