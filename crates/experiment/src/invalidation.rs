@@ -145,14 +145,21 @@ fn outcome(block: &Block, arm: u32, baseline: &[u32], rng: &mut SeededRng) -> Op
     }
 }
 
-/// Whether what ran before makes the effect: the differences of blocks by what ran before the arm's cell and before the
-/// baseline's. The effect must be there where both came after the same.
+/// Whether what ran before makes the effect: what the arm leaves behind, or what every arm under test does.
 pub(crate) fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64) -> Option<Invalidation> {
+    let own = line_over_exposures(blocks, arm, baseline, |before| before == arm);
+    let any = line_over_exposures(blocks, arm, baseline, |before| !baseline.contains(&before));
+    let carried_by = |line: Option<Line>, what| carried_along(&line?, what, claim, alpha);
+    carried_by(own, "it").or_else(|| carried_by(any, "any arm under test"))
+}
+
+/// The differences of blocks by whether such a cell ran before the arm's cell and before the baseline's.
+fn line_over_exposures(blocks: &[Block], arm: u32, baseline: &[u32], exposes: impl Fn(u32) -> bool) -> Option<Line> {
     let (mut differences, mut exposures, mut before) = (Vec::new(), Vec::new(), None);
     for block in blocks {
         let (mut own, mut base, mut own_after, mut base_after) = (None, Vec::new(), 0.0, Vec::new());
         for cell in &block.cells {
-            let after = f64::from(u8::from(before == Some(arm)));
+            let after = f64::from(u8::from(before.is_some_and(&exposes)));
             before = Some(cell.arm);
             let figure = cell.throughput_per_s.map(f64::ln);
             if cell.arm == arm {
@@ -167,7 +174,11 @@ pub(crate) fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim
             exposures.push(own_after - mean(&base_after));
         }
     }
-    let line = Line::through(&exposures, &differences)?;
+    Line::through(&exposures, &differences)
+}
+
+/// The verdict along such a line: the effect must be there where both came after the same.
+fn carried_along(line: &Line, what: &str, claim: Claim, alpha: f64) -> Option<Invalidation> {
     let t = student::quantile(1.0 - alpha / 2.0, line.df);
     let p = student::two_sided(line.slope / line.slope_error, line.df);
     let may_make_it = match claim {
@@ -183,9 +194,9 @@ pub(crate) fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim
         (
             Decision::CarriedOver,
             format!(
-                "what runs after it measures {slope} {} (p {p:.2}), and where both came after the same it is {level} \
-                 {}: what it leaves behind cannot be separated from what it does; settle longer, or restart the target \
-                 between arms",
+                "what runs after {what} measures {slope} {} (p {p:.2}), and where both came after the same it is \
+                 {level} {}: what is left behind cannot be separated from what the arm does; settle longer, or restart \
+                 the target between arms",
                 way(line.slope),
                 way(line.level)
             ),

@@ -132,3 +132,51 @@ fn what_is_drawn_and_large_is_found_and_intervals_hold() {
     }
     publish("tables-better", "Tables whose arm is 10 % faster", &rows);
 }
+
+/// A table in drawn blocks of a baseline and two arms that slow the cell after them, of which the second does something
+/// as well.
+fn of_two_arms(left_share: f64, effect: f64, seed: u64) -> String {
+    let mut rng = SeededRng::new(seed, 9);
+    let (mut text, mut before, mut order) = ("arm,block,order,value\n".to_owned(), "default", 0);
+    for block in 0..2 * BLOCKS {
+        let mut arms = ["default", "one", "two"];
+        for last in (1..arms.len()).rev() {
+            arms.swap(last, (rng.unit() * (last + 1) as f64) as usize);
+        }
+        for arm in arms {
+            let left = if before == "default" { 0.0 } else { left_share };
+            let own = if arm == "two" { effect } else { 0.0 };
+            text.push_str(&format!("{arm},{block},{order},{:.4}\n", 1000.0 * (left + own + 0.02 * rng.normal()).exp()));
+            (before, order) = (arm, order + 1);
+        }
+    }
+    text
+}
+
+/// In how many of such tables an arm is called: any, or the second.
+fn called_of_two_arms(left_share: f64, effect: f64) -> HeldShare {
+    let n = tries(200);
+    let is_called = |seed: &u64| {
+        let options =
+            AnalysisOptions { link_bits_per_s: None, matters_share: 0.02, alpha: 0.05, seed: *seed, drawn: true };
+        let table = read(&of_two_arms(left_share, effect, *seed)).expect("a table that a world writes reads");
+        let found = analyze(&table, &options).expect("it has arms and runs");
+        let is_of_it = |found: &&Effect| effect == 0.0 || found.arm == "two";
+        found.series[0].effects.iter().filter(is_of_it).any(|found| found.decision == Decision::Shown)
+    };
+    HeldShare { count: n, held: (0..n).filter(is_called).count() as u64 }
+}
+
+#[test]
+fn what_several_arms_leave_behind_is_called_seldom() {
+    let mut rows = Vec::new();
+    for left_share in [0.0, -0.015, -0.03, -0.06] {
+        let (none, true_effect) = (called_of_two_arms(left_share, 0.0), called_of_two_arms(left_share, 0.04));
+        rows.push(vec![format!("{:+.1} %", 100.0 * left_share), none.in_words(), true_effect.in_words()]);
+        let share = none.held as f64 / none.count as f64;
+        assert!(share <= most_of_5_percent(none.count), "{left_share}: {share} called");
+    }
+    let heading = "Tables of two arms that leave something in the cell after them";
+    let columns = ["left in the next cell", "no effect: an arm is called, %", "+4 % of the second: it is called, %"];
+    println!("{}", table_of("tables-left-behind", heading, &columns, &rows));
+}
