@@ -6,6 +6,7 @@
 //! that begin with `#` are comments.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use linerate_record::units::{BitRate, ByteRate};
 
@@ -48,10 +49,17 @@ pub struct Table {
 /// Columns that a table may have.
 const COLUMNS: [&str; 7] = ["arm", "series", "concurrency", "run", "block", "order", "value"];
 
+/// Rows and arms that a table may have: each arm is held against each other one, and each row is drawn many times.
+const ROWS_MAX: usize = 4_000;
+const ARMS_MAX: usize = 100;
+
+/// What a value may be, in bits per second or as a bare number: ratios of such values are finite.
+const VALUES: RangeInclusive<f64> = 1e-12..=1e18;
+
 /// Reads a table.
 ///
 /// # Errors
-/// [`TableError`] at the first line that is not understood.
+/// [`TableError`] at the first line that is not understood, or that is beyond what a table may have.
 pub fn read(text: &str) -> Result<Table, TableError> {
     let mut reader = csv::ReaderBuilder::new();
     // Lines of too few or too many cells are told by their line.
@@ -77,6 +85,7 @@ pub fn read(text: &str) -> Result<Table, TableError> {
         return Err(wrong(head_line, "both \"run\" and \"block\": keep the one that tells rows apart".to_owned()));
     }
     let (mut rows, mut missing, mut bits_per_s) = (Vec::new(), Vec::new(), None);
+    let mut arms = BTreeSet::new();
     for record in reader.records() {
         let record = record.map_err(|e| of_csv(&e))?;
         let line = record.position().map_or(0, |at| line_number(text, at));
@@ -90,6 +99,11 @@ pub fn read(text: &str) -> Result<Table, TableError> {
         let name = cell(Some(arm)).to_owned();
         if name.is_empty() {
             return Err(wrong(line, "no arm: write its name in the column \"arm\"".to_owned()));
+        }
+        arms.insert(name.clone());
+        if arms.len() > ARMS_MAX || rows.len() + missing.len() == ROWS_MAX {
+            let fault = format!("a table has at most {ROWS_MAX} rows of {ARMS_MAX} arms: analyze its parts one by one");
+            return Err(wrong(line, fault));
         }
         let (concurrency, order) = (whole("concurrency")?, whole("order")?);
         let run = cell(place("block").or(place("run"))).to_owned();
@@ -137,9 +151,14 @@ fn rate(cell: &str) -> Result<(f64, bool), String> {
     let bits = || cell.parse::<BitRate>().ok().map(|rate| (rate.0, true));
     let bytes = || cell.parse::<ByteRate>().ok().map(|rate| (8.0 * rate.0, true));
     let positive = |(value, _): &(f64, bool)| value.is_finite() && *value > 0.0;
-    bare.or_else(bits).or_else(bytes).filter(positive).ok_or_else(|| {
+    let (value, is_rate) = bare.or_else(bits).or_else(bytes).filter(positive).ok_or_else(|| {
         format!("invalid value {cell:?}: write a rate above 0 such as 91.9Gb/s or 95MiB/s, or a number without a unit")
-    })
+    })?;
+    if VALUES.contains(&value) {
+        return Ok((value, is_rate));
+    }
+    let (least, most) = (VALUES.start(), VALUES.end());
+    Err(format!("value {cell:?} is out of range: write {least:e} to {most:e}, such as 91.9Gb/s"))
 }
 
 /// Within a block, an arm is measured once in each series and at each concurrency; no two of its rows have one place
@@ -194,12 +213,27 @@ mod tests {
             ("arm,value\na,1\n,2\n", 3, "no arm"),
             ("arm,value\n# more\na,fast\n", 3, "invalid value \"fast\": write a rate above 0"),
             ("arm,value\na,-1\n", 2, "invalid value \"-1\""),
+            ("arm,value\na,1\nb,1e300\n", 3, "value \"1e300\" is out of range: write 1e-12 to 1e18"),
             ("arm,value\na,1\nb,2Gb/s\n", 3, "\"2Gb/s\" among values of another kind"),
             ("arm,concurrency,value\na,many,1\n", 2, "invalid concurrency \"many\""),
             ("arm,block,value\na,1,1\na,1,2\n", 3, "\"a\" is twice in block \"1\""),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.line == line && error.fault.contains(part), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn tables_beyond_their_bounds_are_refused_at_the_first_line_that_is_too_much() {
+        let table = |rows: u32, arms: u32| {
+            let row = |n: u32| format!("a{},{n},1\n", n % arms);
+            "arm,run,value\n".to_owned() + &(0..rows).map(row).collect::<String>()
+        };
+        assert_eq!(read(&table(4_000, 2)).map(|table| table.rows.len()), Ok(4_000));
+        assert_eq!(read(&table(100, 100)).map(|table| table.rows.len()), Ok(100));
+        for (text, line) in [(table(4_001, 2), 4_002), (table(101, 101), 102)] {
+            let error = read(&text).unwrap_err();
+            assert!(error.line == line && error.fault.contains("at most 4000 rows of 100 arms"), "{error}");
         }
     }
 
