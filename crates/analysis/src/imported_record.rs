@@ -50,7 +50,7 @@ impl ThreadSpan {
         self.last_end_ns = self.last_end_ns.max(end_ns);
         self.longest_ns = self.longest_ns.max(end_ns - start_ns);
         self.requests += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
@@ -136,7 +136,7 @@ pub fn counted_part(threads_of: &BTreeMap<String, Threads>) -> Option<CountedPar
         left_out,
         threads: threads.len(),
         requests: spans().map(|s| s.requests).sum(),
-        bytes: spans().map(|s| s.bytes).sum(),
+        bytes: spans().map(|s| s.bytes).fold(0, u64::saturating_add),
         longest_ns: spans().map(|s| s.longest_ns).max()?,
         whole_ns,
         measured_ns: if all_at_work { at_work_ns } else { whole_ns },

@@ -146,7 +146,7 @@ impl<'a> OpenIntervals<'a> {
             return Ok(());
         }
         row.requests += 1;
-        row.bytes += request.bytes;
+        row.bytes = row.bytes.saturating_add(request.bytes);
         row.total.saturating_record(total_ns);
         if let Some(ns) = first_byte {
             row.ttfb.saturating_record(ns);
@@ -184,7 +184,8 @@ impl<'a> OpenIntervals<'a> {
         for interval in first..=last {
             let sum = if interval == last { request.bytes } else { until(self.layout.begin_ns(interval + 1)) };
             if sum > counted {
-                self.counting(interval, host, op).moved_bytes += i64::try_from(sum - counted).unwrap_or(i64::MAX);
+                let row = self.counting(interval, host, op);
+                row.moved_bytes = row.moved_bytes.saturating_add_unsigned(sum - counted);
             }
             counted = sum;
         }

@@ -8,6 +8,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use linerate_analysis::imported_record::{BodySizes, ThreadSpan, Threads};
 use linerate_load::hosts::HOSTS_MAX;
+use linerate_record::units::Bytes;
 
 use super::refused;
 use super::tab_records::TabRecords;
@@ -17,6 +18,9 @@ use crate::terminal::failure::Failure;
 
 /// Most threads, hosts and operations that are told apart: what memory depends on.
 const DISTINCT_MAX: usize = 100_000;
+
+/// Most bytes of a body: objects of S3 have at most 50 TB.
+const BYTES_MAX: u64 = 64 << 40;
 
 /// Longest name of a thread, a host or an operation.
 const NAME_BYTES_MAX: usize = 512;
@@ -263,12 +267,16 @@ impl ColumnIndexes {
         if end_ns < start_ns {
             return Err("a request ends before it starts".to_owned());
         }
+        let bytes = number(self.bytes, "bytes")?;
+        if bytes > BYTES_MAX {
+            return Err(format!("bytes {bytes}: no object of S3 has more than {}", Bytes(BYTES_MAX)));
+        }
         let host = self.host.map_or(Ok(""), field)?;
         Ok(WarpRequest {
             op: field(self.op)?,
             host: host.split_once("://").map_or(host, |(_, host)| host).trim_end_matches('/'),
             error: field(self.error)?,
-            bytes: number(self.bytes, "bytes")?,
+            bytes,
             start_ns,
             // A clock that was set could put it outside.
             first_byte_ns: first_byte_ns.map(|ns| ns.clamp(start_ns, end_ns)),
@@ -324,6 +332,10 @@ mod tests {
             ([HEAD, &line("yesterday", "")].concat(), "F:2: \"yesterday\" is not a time"),
             ([HEAD, &good, &line("2026-01-01T00:00:00Z", "")].concat(), "F:3: requests are not in the order"),
             ([HEAD, &line("2026-01-01T00:01:00Z", "")].concat(), "F:2: a request ends before it starts"),
+            (
+                [HEAD, &good, &good.replace("\t10\t", "\t9223372036854775807\t")].concat(),
+                "F:3: bytes 9223372036854775807: no object",
+            ),
             ("\u{28}\u{fffd}".to_owned(), "F:1: no column"),
         ] {
             let error = read(&text).map(|s| s.rows).expect_err(&text);
