@@ -22,14 +22,21 @@ pub(super) fn verdict(
 ) -> ExplanationVerdict {
     let outweighed = none_of_these > OUTWEIGHED;
     let is_whole = |place: &usize| survivors[*place].residuals.iter().all(|of| of.explained);
-    // No advice where something unknown is likelier than all that no figure tells from the first, or where totals leave
-    // other families than its own: that nothing is wrong is no cause to do anything about.
+    let not_separated = if outweighed { Vec::new() } else { abreast(survivors, kinds) };
+    let is_one_remedy = || {
+        let mut changes = not_separated.iter().map(|&place| &survivors[place].remedy.change);
+        changes.next().is_none_or(|first| changes.all(|other| other == first))
+    };
+    // No advice where something unknown is likelier than all that no figure tells from the first, where another cause
+    // weighs as much and takes another remedy, or where totals leave other families than its own: that nothing is wrong
+    // is no cause to do anything about.
     let is_described = survivors.first().is_some_and(|first| first.deviations.is_empty());
-    let is_named = is_described || families.is_none_or(|families| are_of_first(families, survivors));
+    let is_of_family = || families.is_none_or(|families| are_of_first(families, survivors));
+    let is_named = is_described || (is_of_family() && is_one_remedy());
     let is_advised = is_named && kinds.first().is_some_and(|kind| kind.weight >= none_of_these);
     ExplanationVerdict {
         outweighed,
-        not_separated: if outweighed { Vec::new() } else { abreast(survivors, kinds) },
+        not_separated,
         whole: (0..survivors.len()).filter(is_whole).collect(),
         advised: survivors.first().filter(|_| is_advised).map(|_| 0),
     }
@@ -108,6 +115,25 @@ mod tests {
                 .collect();
             assert_eq!(verdict(&survivors, &kinds(&survivors), None, none), expected, "{weights:?} {none}");
         }
+    }
+
+    #[test]
+    fn of_two_that_are_not_separated_a_remedy_is_advised_only_if_both_take_it() {
+        let hypothesis = |id: &str, weight, change: &str| {
+            let mut made = test_hypothesis(id, weight, true);
+            made.remedy.change = change.to_owned();
+            let (value, claim, shown_by) = (String::new(), String::new(), String::new());
+            made.deviations =
+                vec![Deviation { id: id.to_owned(), value, claim, cost: 1.0, shown_by, contradicts: vec![] }];
+            made
+        };
+        let advised = |second: Hypothesis| {
+            let survivors = [hypothesis("tx", 0.5, "repair node3"), second];
+            verdict(&survivors, &kinds(&survivors), None, 0.1).advised
+        };
+        assert_eq!(advised(hypothesis("rx", 0.4, "repair node3")), Some(0));
+        assert_eq!(advised(hypothesis("cpu", 0.4, "add processors")), None);
+        assert_eq!(advised(hypothesis("cpu", 0.1, "add processors")), Some(0), "the first leads");
     }
 
     #[test]
