@@ -388,6 +388,16 @@ fn a_window_without_a_load_says_so_first_and_names_no_node_for_its_load() {
     assert!(!loaded.answer.contains("no load"), "{}", loaded.answer);
 }
 
+#[test]
+fn an_answer_of_fewer_than_half_of_the_nodes_begins_with_their_number() {
+    let answer = |site_nodes, readings: &Readings| diagnose(&site(site_nodes), readings, &[]).unwrap().answer;
+    let begins = "of 56 nodes only 16 were read: no load was seen from ";
+    assert!(answer(56, &at_rest(16, 2)).starts_with(begins), "{}", answer(56, &at_rest(16, 2)));
+    let loaded = fleet(16, Injected::Nothing, 1, 1);
+    assert!(answer(40, &loaded).starts_with("of 40 nodes only 16 were read: "), "{}", answer(40, &loaded));
+    assert!(!answer(32, &loaded).contains("were read: "), "{}", answer(32, &loaded));
+}
+
 /// Speeds of bonds, of which that of the third node is half, and the second member of that one which carries nothing.
 fn add_speeds(readings: &mut Readings, nodes: u32, idle: Option<&str>) {
     for node in 1..=nodes {

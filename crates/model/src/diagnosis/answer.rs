@@ -27,8 +27,17 @@ pub(super) struct AnswerContext {
     pub(super) is_at_rest: bool,
 }
 
-/// The answer of a diagnosis that has none yet, and what to read next.
+/// The answer of a diagnosis that has none yet, and what to read next. Where fewer than half of the nodes were read, it
+/// begins with their number: whatever it says, most of the cluster may differ.
 pub(super) fn answered(grid: &Grid<'_>, site: &Site, of: &Diagnosis, known: AnswerContext) -> (String, Option<String>) {
+    let (said, next) = answer_and_next(grid, site, of, known);
+    let (read, all) = (grid.nodes.len(), site.nodes() as usize);
+    let read_in_words = if read == 1 { "1 was".to_owned() } else { format!("{read} were") };
+    let said = if 2 * read < all { format!("of {all} nodes only {read_in_words} read: {said}") } else { said };
+    (said, next)
+}
+
+fn answer_and_next(grid: &Grid<'_>, site: &Site, of: &Diagnosis, known: AnswerContext) -> (String, Option<String>) {
     if known.is_at_rest {
         return (idle_window::answer(of), Some(idle_window::NEXT.to_owned()));
     }
