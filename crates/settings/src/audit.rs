@@ -23,9 +23,9 @@ mod tests;
 mod unreached;
 mod unreadable;
 
-use linerate_record::audit::{AUDIT_SCHEMA, Audit, AuditCheck, AuditFinding, Counts};
+use linerate_record::audit::{AUDIT_SCHEMA, Audit, AuditCheck, AuditFinding, Counts, Difference};
 use linerate_record::finding::{Confidence, Severity};
-use linerate_record::knob::{Missing, Snapshot};
+use linerate_record::knob::{Missing, Snapshot, Space};
 use linerate_record::site::Site;
 
 use crate::profiles::Profile;
@@ -59,6 +59,7 @@ pub fn audit(snapshot: &Snapshot, site: &Site, profile: &Profile) -> Audit {
     if profile.name != CLIENT_PROFILE {
         findings.extend(described_machine::check(snapshot, site));
     }
+    give_one_advice(&mut findings, &differences);
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), std::cmp::Reverse(finding.confidence)));
     let count = |is: &dyn Fn(&linerate_record::knob::Setting) -> bool| {
         u32::try_from(snapshot.settings.iter().filter(|setting| is(setting)).count()).unwrap_or(u32::MAX)
@@ -79,6 +80,21 @@ pub fn audit(snapshot: &Snapshot, site: &Site, profile: &Profile) -> Audit {
         unreadable: unreadable::unreadable(snapshot),
         site: site.name.clone(),
         assumed: site.assumed.clone(),
+    }
+}
+
+/// Has a finding about a setting that differs from the profile advise what the profile wants, unless that has the same
+/// fault: of one setting, one value is advised.
+fn give_one_advice(findings: &mut [AuditFinding], differences: &[Difference]) {
+    let is_faulty = |difference: &Difference| contradictions::guarantees_much(&difference.knob, &difference.wanted);
+    let of_host = differences.iter().filter(|difference| difference.space == Space::Host);
+    for difference in of_host.filter(|difference| !is_faulty(difference)) {
+        let [command] = &difference.commands[..] else { continue };
+        let begins = format!("sysctl -w '{}=", difference.knob);
+        let of_it = findings.iter_mut().filter(|finding| {
+            finding.remedy.starts_with(&begins) || finding.remedy.starts_with(&begins.replace('\'', ""))
+        });
+        of_it.for_each(|finding| finding.remedy.clone_from(command));
     }
 }
 

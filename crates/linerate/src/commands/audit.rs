@@ -66,7 +66,8 @@ fn require_spaces(flags: &AuditFlags, root: &Root) -> Result<(), Failure> {
 /// What writes the changes that lead to the same profile with the same site.
 fn changes_command(flags: &AuditFlags, profile: &Profile) -> String {
     let site = flags.site.as_deref().map_or_else(String::new, |site| format!(" --site {}", shell::path(site)));
-    format!("linerate tune diff --profile {}{site} -o changes.json", profile.name)
+    let there = if flags.root.is_some() { "on that machine: " } else { "" };
+    format!("{there}linerate tune diff --profile {}{site} -o changes.json", profile.name)
 }
 
 pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {

@@ -82,6 +82,22 @@ fn a_source_is_compared_value_for_value_and_only_possible() {
 }
 
 #[test]
+fn one_value_is_advised_of_a_setting_that_differs_and_contradicts_itself() {
+    let mut snapshot = machine();
+    set(&mut snapshot, "net.ipv4.tcp_rmem", None, "67108864 134217728 134217728");
+    let remedy = |audit: &Audit| {
+        let is_of_it = |finding: &&AuditFinding| finding.claim.contains("tcp_rmem guarantees 64 MiB");
+        audit.findings.iter().find(is_of_it).expect("a finding").remedy.clone()
+    };
+    let audit_of_ours = audit(&snapshot, &site(), storage());
+    let difference = audit_of_ours.differences.iter().find(|one| one.knob == "net.ipv4.tcp_rmem").expect("it differs");
+    assert_eq!(remedy(&audit_of_ours), difference.commands[0]);
+    // A source that wants the same fault is not advised for it.
+    let of_source = audit(&snapshot, &site(), profiles::find("source-003-full").unwrap());
+    assert_eq!(remedy(&of_source), "sysctl -w 'net.ipv4.tcp_rmem=4096 131072 134217728'");
+}
+
+#[test]
 fn what_an_engine_does_not_get_of_the_host_is_told_with_both_values() {
     let mut snapshot = machine();
     snapshot.engines.push(EngineProcess { pid: 7, program: "minio".to_owned(), own_network: true });
