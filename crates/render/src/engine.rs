@@ -149,7 +149,10 @@ fn budget(deployment: &Deployment<'_>) -> Tree {
                 .to_owned()
         }
         1 => "Reads and writes continue without any one node (linerate plan: tolerance of the layout).".to_owned(),
-        _ => format!("Reads and writes continue without any {nodes} nodes (linerate plan: tolerance of the layout)."),
+        _ => format!(
+            "Reads and writes continue without any {nodes} nodes (linerate plan: tolerance of the layout). One drained at a \
+             time leaves the rest of it for what fails meanwhile."
+        ),
     };
     map([
         set("apiVersion", "policy/v1"),
@@ -158,7 +161,7 @@ fn budget(deployment: &Deployment<'_>) -> Tree {
         set(
             "spec",
             map([
-                set("maxUnavailable", nodes).because(why),
+                set("maxUnavailable", nodes.min(1)).because(why),
                 set("selector", map([set("matchLabels", selector(deployment))])),
             ]),
         ),
