@@ -117,6 +117,7 @@ fn verdict(audit: &FleetAudit) -> String {
         (_, unlike) => format!("nodes of the same role differ in {}", plural(unlike as u64, "fact")),
     };
     let settings = match audit.differences.len() {
+        0 if audit.audited.is_empty() => "no setting was compared with the profile".to_owned(),
         0 => "no setting differs from the profile".to_owned(),
         1 => "1 setting differs from the profile".to_owned(),
         some => format!("{some} settings differ from the profile"),

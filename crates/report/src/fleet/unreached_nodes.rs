@@ -14,20 +14,33 @@ const ANY_HOST: &str = "HOST";
 /// Names in a row that are written as its ends.
 const LEAST_OF_RANGE: usize = 3;
 
+/// What stands for its port where those differ too.
+const ANY_PORT: &str = "PORT";
+
+/// A sentence as it is, without the host of its node, and without its host and port.
+type Levels = [String; 3];
+
 /// A problem, and the nodes that have it.
 pub(super) struct SharedProblem<'r> {
     rows: Vec<&'r FleetRow>,
-    /// The reason and the remedy, without addresses where those differ.
-    why: String,
-    remedy: String,
-    /// The same without addresses: what nodes have in common.
-    key: (String, String),
+    /// The reason and the remedy as the first node has them.
+    levels: [Levels; 2],
+    /// The level of each at which all nodes have the same.
+    shared: [usize; 2],
 }
 
 impl SharedProblem<'_> {
     pub(super) fn names(&self) -> String {
         let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
         in_ranges(&names)
+    }
+
+    fn why(&self) -> &str {
+        &self.levels[0][self.shared[0]]
+    }
+
+    fn remedy(&self) -> &str {
+        &self.levels[1][self.shared[1]]
     }
 }
 
@@ -37,29 +50,23 @@ pub(super) fn shared<'r>(
     each: bool,
 ) -> Vec<SharedProblem<'r>> {
     let mut problems: Vec<SharedProblem<'r>> = Vec::new();
+    let key = if each { 0 } else { 2 };
     for (row, fault) in faults {
-        let own = own_names(row);
-        let [why, remedy] =
-            [&fault.why, &fault.remedy].map(|text| if each { text.clone() } else { masked(text, &own) });
-        let key = (why, remedy);
-        match problems.iter_mut().find(|known| known.key == key) {
+        let own = OwnAddress::read(row);
+        let levels = [&fault.why, &fault.remedy].map(|text| own.levels(text));
+        let is_same = |known: &&mut SharedProblem<'_>| {
+            known.levels.iter().zip(&levels).all(|(known, stated)| known[key] == stated[key])
+        };
+        match problems.iter_mut().find(is_same) {
             Some(known) => {
-                let sentences = [(&mut known.why, &fault.why, &key.0), (&mut known.remedy, &fault.remedy, &key.1)];
-                for (shown, stated, shared) in sentences {
-                    if shown != stated {
-                        shown.clone_from(shared);
+                for (shared, (first, stated)) in known.shared.iter_mut().zip(known.levels.iter().zip(&levels)) {
+                    while first[*shared] != stated[*shared] {
+                        *shared += 1;
                     }
                 }
                 known.rows.push(row);
             }
-            None => {
-                problems.push(SharedProblem {
-                    rows: vec![row],
-                    why: fault.why.clone(),
-                    remedy: fault.remedy.clone(),
-                    key,
-                });
-            }
+            None => problems.push(SharedProblem { rows: vec![row], levels, shared: [0, 0] }),
         }
     }
     problems
@@ -70,8 +77,8 @@ pub(super) fn shared<'r>(
 pub fn unreached_in_words<'r>(faults: impl IntoIterator<Item = (&'r FleetRow, &'r UnreachedNode)>) -> Vec<String> {
     let problems = shared(faults, false);
     let sentence = |problem: &SharedProblem<'_>| {
-        let remedy = if problem.remedy.is_empty() { String::new() } else { format!("; {}", problem.remedy) };
-        format!("{}: {}{remedy}", problem.names(), problem.why)
+        let remedy = if problem.remedy().is_empty() { String::new() } else { format!("; {}", problem.remedy()) };
+        format!("{}: {}{remedy}", problem.names(), problem.why())
     };
     problems.iter().map(sentence).collect()
 }
@@ -80,8 +87,8 @@ pub fn unreached_in_words<'r>(faults: impl IntoIterator<Item = (&'r FleetRow, &'
 pub(super) fn rows(rows: &[FleetRow], each: bool, look: TextStyle) -> Vec<String> {
     let problems = shared(rows.iter().filter_map(|row| Some((row, row.unreached.as_ref()?))), each);
     let reported = problems.iter().map(|problem| {
-        let claim = format!("{}: not reached: {}", problem.names(), problem.why);
-        hanging_in(Colour::Red, " critical", 11, &claim, look) + &hanging("           try", 16, &problem.remedy, look)
+        let claim = format!("{}: not reached: {}", problem.names(), problem.why());
+        hanging_in(Colour::Red, " critical", 11, &claim, look) + &hanging("           try", 16, problem.remedy(), look)
     });
     reported.collect()
 }
@@ -90,48 +97,71 @@ pub(super) fn rows(rows: &[FleetRow], each: bool, look: TextStyle) -> Vec<String
 pub(super) fn message(faults: &[(&FleetRow, &UnreachedNode)]) -> String {
     let problems = shared(faults.iter().copied(), false);
     let reported = |problem: &SharedProblem<'_>| {
-        format!(" {}: not reached: {}\n   try {}\n", problem.names(), problem.why, problem.remedy)
+        format!(" {}: not reached: {}\n   try {}\n", problem.names(), problem.why(), problem.remedy())
     };
     problems.iter().map(reported).collect()
 }
 
-/// What a node is called in its own sentences: its name, and the host or the pod by which it is reached.
-fn own_names(row: &FleetRow) -> Vec<String> {
-    let mut own = vec![row.name.to_lowercase()];
-    if let Some((scheme, place)) = row.reach.split_once("://") {
-        let place = if scheme == "ssh" { place.rsplit('@').next() } else { place.split('/').next_back() };
-        let host = place.map(|place| place.split_once(':').map_or(place, |(host, _)| host));
-        own.extend(host.filter(|host| !host.is_empty()).map(str::to_lowercase));
-    }
-    own
+/// How a node is addressed in its own sentences.
+struct OwnAddress {
+    /// Its name, and the host or the pod by which it is reached.
+    hosts: Vec<String>,
+    port: Option<String>,
 }
 
-/// A sentence with [`ANY_HOST`] in place of what is the address of this node alone.
-fn masked(text: &str, own: &[String]) -> String {
+impl OwnAddress {
+    fn read(row: &FleetRow) -> OwnAddress {
+        let mut own = OwnAddress { hosts: vec![row.name.to_lowercase()], port: None };
+        if let Some((scheme, place)) = row.reach.split_once("://") {
+            let place = if scheme == "ssh" { place.rsplit('@').next() } else { place.split('/').next_back() };
+            let (host, port) = place.map_or(("", None), |place| match place.rsplit_once(':') {
+                Some((host, port)) if port.parse::<u16>().is_ok() => (host, Some(port)),
+                _ => (place, None),
+            });
+            own.hosts.extend(Some(host).filter(|host| !host.is_empty()).map(str::to_lowercase));
+            own.port = port.map(str::to_owned);
+        }
+        own
+    }
+
+    fn levels(&self, text: &str) -> Levels {
+        let hosts = masked(text, self, None);
+        let ports = self.port.as_deref().map_or_else(|| hosts.clone(), |port| masked(text, self, Some(port)));
+        [text.to_owned(), hosts, ports]
+    }
+}
+
+/// A sentence with [`ANY_HOST`] in place of what is the address of this node alone, and [`ANY_PORT`] in place of its
+/// port, where this is given.
+fn masked(text: &str, own: &OwnAddress, port: Option<&str>) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut before = ["", ""];
     for word in text.split(' ') {
-        words.push(masked_word(word, before, own));
+        words.push(masked_word(word, before, own, port));
         before = [before[1], word];
     }
     words.join(" ")
 }
 
-/// A word of a sentence, with the two before it: OpenSSH says "connect to host HOST", "resolve hostname HOST" and
-/// "USER@HOST: …".
-fn masked_word(word: &str, before: [&str; 2], own: &[String]) -> String {
+/// A word of a sentence, with the two before it: OpenSSH says "connect to host HOST port PORT", "resolve hostname HOST"
+/// and "USER@HOST: …".
+fn masked_word(word: &str, before: [&str; 2], own: &OwnAddress, own_port: Option<&str>) -> String {
     let is_mark = |c: char| matches!(c, ':' | ',' | '.' | ';' | '"' | '\'' | '(' | ')');
     let core = word.trim_matches(is_mark);
-    let is_own = |host: &str| own.iter().any(|name| *name == host.to_lowercase());
+    let is_own = |host: &str| own.hosts.iter().any(|name| *name == host.to_lowercase());
     let is_host = |host: &str| host.parse::<IpAddr>().is_ok() || is_own(host);
     let is_named_so = before[1] == "hostname" || before == ["to", "host"];
+    let shown_port = |port: &str| if own_port == Some(port) { ANY_PORT.to_owned() } else { port.to_owned() };
     let any = match (core.split_once('@'), core.rsplit_once(':')) {
         _ if core.is_empty() => return word.to_owned(),
+        _ if before[1] == "port" => shown_port(core),
         _ if is_named_so || is_host(core) => ANY_HOST.to_owned(),
         (Some((user, host)), _) if !user.is_empty() && (is_host(host) || word.ends_with(':')) => {
             format!("{user}@{ANY_HOST}")
         }
-        (_, Some((host, port))) if core.parse::<SocketAddr>().is_ok() || is_own(host) => format!("{ANY_HOST}:{port}"),
+        (_, Some((host, port))) if core.parse::<SocketAddr>().is_ok() || is_own(host) => {
+            format!("{ANY_HOST}:{}", shown_port(port))
+        }
         _ => return word.to_owned(),
     };
     word.replacen(core, &any, 1)
@@ -194,7 +224,7 @@ mod tests {
     #[test]
     fn the_same_problem_at_many_nodes_is_one_row_whatever_their_addresses() {
         type OfNode = fn(usize) -> String;
-        let cases: [(OfNode, OfNode, &str); 6] = [
+        let cases: [(OfNode, OfNode, &str); 7] = [
             (
                 |n| format!("ssh://127.9.0.{n:02}:2"),
                 // OpenSSH writes the address in its own way.
@@ -223,6 +253,12 @@ mod tests {
                 "there is no such pod: pods \"HOST\" not found",
             ),
             (|n| format!("ssh://s{n}"), |n| format!("nothing listens at 10.0.0.{n}:5301"), "at HOST:5301"),
+            (
+                // Forwarded by one machine.
+                |n| format!("ssh://root@127.0.0.1:{}", 59_000 + n),
+                |n| format!("nothing listens there: ssh: connect to host 127.0.0.1 port {}: refused", 59_000 + n),
+                "nothing listens there: ssh: connect to host HOST port PORT: refused",
+            ),
         ];
         for (reach, why, expected) in cases {
             let all = many(56, reach, why);
