@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use linerate_analysis::compare::{
-    CompareVerdict, ComparedRuns, Comparison, Metric, MetricComparison, PointComparison, RelativeChange,
-    SeriesComparison, SideEstimate,
+    ArmRun, CompareVerdict, ComparedRuns, Comparison, Metric, MetricComparison, PointComparison, RUNS_MIN,
+    RelativeChange, SeriesComparison, SideEstimate,
 };
 use linerate_analysis::view::{Bottleneck, Measure};
-use linerate_record::units::{count, grouped};
+use linerate_record::units::count;
 
 use crate::colour::Colour;
 use crate::csv::{cell, push_row};
@@ -133,7 +133,7 @@ pub fn text(comparison: &Comparison, all: bool, look: TextStyle) -> String {
     let head = [arm("A", &comparison.a, look), arm("B", &comparison.b, look), setup(comparison, look)].concat();
     let notes = notes(comparison, look);
     let tables: Vec<SeriesTable> =
-        comparison.series.iter().map(|one| table(one, comparison.enough_runs, look)).collect();
+        comparison.series.iter().map(|one| table(one, run_counts(comparison), look)).collect();
     let other_lines = head.lines().count() + notes.lines().count() + AROUND_LINES;
     let shown =
         if all || look.whole { None } else { Some(chosen_points(&tables, SCREEN_LINES.saturating_sub(other_lines))) };
@@ -153,6 +153,10 @@ pub fn text(comparison: &Comparison, all: bool, look: TextStyle) -> String {
     text.push('\n');
     text.push_str(&notes);
     text
+}
+
+fn run_counts(comparison: &Comparison) -> [usize; 2] {
+    [&comparison.a, &comparison.b].map(|side| side.runs.len())
 }
 
 /// The table of a series, in its parts.
@@ -225,16 +229,18 @@ fn left_out(tables: &[SeriesTable], shown: &BTreeSet<(usize, usize)>, look: Text
     format!("\n{}", hanging(" …", 3, &format!("{points}{differing}: --all"), look))
 }
 
+/// The runs of a side: each with what it alone has, and once what all have.
 fn arm(name: &str, arm: &ComparedRuns, look: TextStyle) -> String {
-    let mut text = String::new();
-    for (i, run) in arm.runs.iter().enumerate() {
+    let on = |run: &ArmRun| format!("{}, linerate {}", phrases::target(&run.target), run.linerate_version);
+    let of_all = arm.runs.first().map(on).filter(|first| arm.runs.iter().all(|run| on(run) == *first));
+    let run = |run: &ArmRun| {
+        let own = if of_all.is_some() { String::new() } else { format!(", {}", on(run)) };
         let cut_off = if run.complete { "" } else { ", incomplete" };
-        let (target, version) = (phrases::target(&run.target), &run.linerate_version);
-        let reported =
-            format!("{}, {}, {target}, linerate {version}{cut_off}", run.id, phrases::utc(run.started_unix_ms));
-        text.push_str(&hanging(&format!(" {}", if i == 0 { name } else { "" }), 5, &reported, look));
-    }
-    text
+        format!("{}, {}{own}{cut_off}", run.id, phrases::utc(run.started_unix_ms))
+    };
+    let runs: Vec<String> = arm.runs.iter().map(run).collect();
+    let shared = of_all.map_or_else(String::new, |of_all| format!("; {of_all}"));
+    hanging(&format!(" {name}"), 5, &format!("{}{shared}", runs.join("; ")), look)
 }
 
 fn setup(comparison: &Comparison, look: TextStyle) -> String {
@@ -249,11 +255,11 @@ fn setup(comparison: &Comparison, look: TextStyle) -> String {
     text
 }
 
-fn table(series: &SeriesComparison, enough_runs: bool, look: TextStyle) -> SeriesTable {
+fn table(series: &SeriesComparison, runs: [usize; 2], look: TextStyle) -> SeriesTable {
     let label = clean(&phrases::compared_name(series));
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
     let rows = series.points.iter().map(|point| PointRows {
-        text: point_lines(series, point, enough_runs, look),
+        text: point_lines(series, point, runs, look),
         has_failures: [point.a_errors, point.b_errors] != [0, 0]
             || [point.a_failed_runs, point.b_failed_runs] != [0, 0],
         differs: point
@@ -295,8 +301,9 @@ fn below(series: &SeriesComparison, look: TextStyle) -> String {
     text
 }
 
-/// Without enough runs no row has a verdict: a note says so once.
-fn point_lines(series: &SeriesComparison, point: &PointComparison, enough_runs: bool, look: TextStyle) -> String {
+/// A point, of sides with so many runs. Without enough runs no row has a verdict: a note says so once.
+fn point_lines(series: &SeriesComparison, point: &PointComparison, runs: [usize; 2], look: TextStyle) -> String {
+    let enough_runs = runs.iter().all(|runs| *runs >= RUNS_MIN);
     let rate = |per_s: f64| format!("{}/s", count(per_s));
     let (mut text, mut lead) = (String::new(), point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate));
     for metric_comparison in &point.contrasts {
@@ -304,22 +311,31 @@ fn point_lines(series: &SeriesComparison, point: &PointComparison, enough_runs: 
         text.push_str(&contrast_line(&lead, metric_comparison, verdict, series.measure, look));
         lead.clear();
     }
-    if let (Some(driven), Some(requested)) = (point.driven_by, series.clients)
-        && driven < requested
-    {
-        text.push_str(&hanging("", 9, &format!("driven by {driven} of {requested} clients"), look));
+    let mut reports = Vec::new();
+    reports.extend(
+        point
+            .driven_by
+            .zip(series.clients)
+            .filter(|(driven, requested)| driven < requested)
+            .map(|(driven, requested)| format!("driven by {driven} of {requested} clients")),
+    );
+    let sides =
+        [("A", runs[0], point.a_failed_runs, point.a_errors), ("B", runs[1], point.b_failed_runs, point.b_errors)];
+    for (side, runs, failed_runs, errors) in sides {
+        if failed_runs > 0 {
+            reports.push(format!(
+                "{side}: no request succeeded in {failed_runs} of {}",
+                phrases::plural(runs as u64, "run")
+            ));
+        }
+        if errors > 0 {
+            reports.push(format!("{side}: {} failed", phrases::plural(errors, "request")));
+        }
     }
-    if (point.a_failed_runs, point.b_failed_runs) != (0, 0) {
-        let reported = format!(
-            "no request succeeded in {} of A and {} of B, which have no figures",
-            phrases::plural(u64::from(point.a_failed_runs), "run"),
-            phrases::plural(u64::from(point.b_failed_runs), "run")
-        );
-        text.push_str(&hanging("", 9, &reported, look));
-    }
-    if (point.a_errors, point.b_errors) != (0, 0) {
-        let reported = format!("{} requests failed in A, {} in B", grouped(point.a_errors), grouped(point.b_errors));
-        text.push_str(&hanging("", 9, &reported, look));
+    for reported in reports {
+        // A point without figures has its concurrency here.
+        text.push_str(&hanging(&format!("  {lead:>5}"), 9, &reported, look));
+        lead.clear();
     }
     text
 }
@@ -358,8 +374,26 @@ fn notes(comparison: &Comparison, look: TextStyle) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use linerate_record::load::Lookup;
+    use linerate_record::run::{MaybeKnown, Target, TargetKind};
+
     use super::*;
+
+    pub(crate) fn run(id: &str, version: &str, complete: bool) -> ArmRun {
+        let target = Target {
+            kind: TargetKind::S3.into(),
+            hosts: vec!["minio-0:9000".to_owned()],
+            server: None,
+            lookup: Lookup::Path.into(),
+            region: "us-east-1".to_owned(),
+            on_this_machine: false,
+            bucket_made: false,
+            tls: None,
+        };
+        let (id, linerate_version) = (id.to_owned(), version.to_owned());
+        ArmRun { id, started_unix_ms: 0, linerate_version, target, complete }
+    }
 
     /// Four series of six points of three rows: the last of the second and the first of the last differ, and requests
     /// of the first of the third failed.
@@ -376,6 +410,47 @@ mod tests {
             below: " ▸ bottleneck\n".to_owned(),
         };
         (0..4).map(table).collect()
+    }
+
+    #[test]
+    fn a_point_without_figures_has_its_concurrency_and_the_side_that_failed() {
+        let series = SeriesComparison {
+            workload: MaybeKnown::read("get"),
+            size: MaybeKnown::read("4MiB"),
+            clients: None,
+            measure: Measure::Bytes,
+            a_bound: None,
+            b_bound: None,
+            a_knees: Vec::new(),
+            b_knees: Vec::new(),
+            points: Vec::new(),
+        };
+        let point = PointComparison {
+            rate_per_s: None,
+            a_concurrency: 8,
+            b_concurrency: 8,
+            driven_by: None,
+            a_errors: 0,
+            b_errors: 1_022,
+            a_failed_runs: 0,
+            b_failed_runs: 3,
+            contrasts: Vec::new(),
+            unknown: Vec::new(),
+        };
+        let look = TextStyle { color: false, width: 80, whole: false };
+        let expected = "      8  B: no request succeeded in 3 of 3 runs\n         B: 1022 requests failed\n";
+        assert_eq!(point_lines(&series, &point, [3, 3], look), expected);
+    }
+
+    #[test]
+    fn what_all_runs_of_a_side_have_is_said_once() {
+        let look = TextStyle { color: false, width: 400, whole: false };
+        let text = |runs| arm("A", &ComparedRuns { runs }, look);
+        let same = text(vec![run("a1", "0.1.0", true), run("a2", "0.1.0", false)]);
+        assert_eq!(same.matches("linerate 0.1.0").count(), 1, "{same}");
+        assert!(same.contains("a2, 1970-01-01 00:00:00 UTC, incomplete; "), "{same}");
+        let other = text(vec![run("a1", "0.1.0", true), run("a2", "0.2.0", true)]);
+        assert!(other.contains("linerate 0.1.0; a2") && other.ends_with("linerate 0.2.0\n"), "{other}");
     }
 
     #[test]

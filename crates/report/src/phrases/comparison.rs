@@ -112,6 +112,9 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
     if let Some(unknown) = unknown_metrics(comparison) {
         note("unknown", &unknown);
     }
+    if let Some(silent) = unanswered(comparison) {
+        note("failed", &silent);
+    }
     if let Some(closing) = closing(comparison) {
         note("in short", &closing);
     }
@@ -169,6 +172,26 @@ pub(crate) const fn metric_word(metric: Metric) -> &'static str {
         Metric::P50 => "p50",
         Metric::P99 => "p99",
     }
+}
+
+/// The points at which no run of a side has a request that succeeded.
+fn unanswered(comparison: &Comparison) -> Option<String> {
+    let points = || comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let of_side = |side: &str, runs: usize, failed_runs: fn(&PointComparison) -> u32| {
+        let is_silent = |point: &PointComparison| runs > 0 && failed_runs(point) as usize == runs;
+        let names: Vec<String> = points()
+            .filter(|(_, point)| is_silent(point))
+            .map(|(series, point)| format!("{} {}", phrases::compared_name(series), series.load(point)))
+            .collect();
+        let more = names.len().saturating_sub(NAMED_MAX);
+        let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let named = names.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then(|| format!("no request of {side} succeeded at {named}{rest}"))
+    };
+    let (a, b) = (comparison.a.runs.len(), comparison.b.runs.len());
+    let sides = [of_side("A", a, |point| point.a_failed_runs), of_side("B", b, |point| point.b_failed_runs)];
+    let silent: Vec<String> = sides.into_iter().flatten().collect();
+    (!silent.is_empty()).then(|| silent.join("; "))
 }
 
 /// What was called, in a sentence.
@@ -256,6 +279,7 @@ mod tests {
     use linerate_record::run::MaybeKnown;
 
     use super::*;
+    use crate::comparison::tests::run;
 
     #[test]
     fn what_is_not_compared_is_named_with_the_runs_that_leave_it_unknown() {
@@ -299,5 +323,14 @@ mod tests {
         let (_, text) = reported(vec![unknown(Metric::P50, 0, 1), unknown(Metric::P99, 2, 1)]).unwrap();
         let listed = "p50 of get 4MiB × 16 in 1 run of B; p99 of get 4MiB × 16 in 2 runs of A and 1 run of B";
         assert!(text.ends_with(listed), "{text}");
+        let run = || run("a", "0.1.0", true);
+        let mut silent = comparison(Vec::new());
+        (silent.a.runs, silent.b.runs) = (vec![run(), run()], vec![run(), run()]);
+        let failed = |silent: &Comparison| noted(silent).into_iter().find(|(lead, _)| *lead == "failed");
+        silent.series[0].points[0].b_failed_runs = 1;
+        assert_eq!(failed(&silent), None, "one run has figures");
+        silent.series[0].points[0].b_failed_runs = 2;
+        let (_, text) = failed(&silent).unwrap();
+        assert!(text.starts_with("no request of B succeeded at ") && text.ends_with("× 16"), "{text}");
     }
 }
