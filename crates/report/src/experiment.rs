@@ -6,6 +6,8 @@ mod progress;
 mod reach;
 mod run;
 
+use std::collections::BTreeSet;
+
 use linerate_record::experiment::{Decision, Effect, Remark, TableReport, TableSeries};
 use linerate_record::units::{bits_per_s, count};
 
@@ -36,18 +38,51 @@ pub fn table_json(report: &TableReport) -> String {
     crate::json::pretty(report).expect("a report has text keys only")
 }
 
-/// Every series with its arms and what may be said of each, then what else must be known.
+/// Lines of a screen.
+const SCREEN_LINES: usize = 40;
+
+/// Every series with its arms and what may be said of each, then what else must be known. A screen has the series that
+/// fit it, those first that say more than that nothing can be told.
 #[must_use]
 pub fn table_text(report: &TableReport, look: TextStyle) -> String {
     let mut text = hanging_in(Colour::Dim, " ▸", 3, &outcome(report), look);
-    for series in &report.series {
-        text.push_str(&series_lines(series, report, look));
+    let mut remarks = remark_lines(&report.remarks, look);
+    if !remarks.is_empty() {
+        remarks.insert(0, '\n');
     }
-    if !report.remarks.is_empty() {
-        text.push('\n');
+    let all: Vec<String> = report.series.iter().map(|series| series_lines(series, report, look)).collect();
+    // Two lines count the series that are left out.
+    let room = SCREEN_LINES.saturating_sub(text.lines().count() + remarks.lines().count() + 2);
+    let shown = if look.whole { (0..all.len()).collect() } else { series_that_fit(report, &all, room) };
+    text.extend(shown.iter().map(|&place| all[place].as_str()));
+    if let Some(more) = all.len().checked_sub(shown.len()).filter(|more| *more > 0) {
+        let left = (0..all.len()).filter(|place| !shown.contains(place)).map(|place| &report.series[place]);
+        let telling = left.filter(|series| is_telling(series)).count();
+        let none =
+            if telling == 0 { "which tell nothing".to_owned() } else { format!("{telling} of which tell something") };
+        text.push_str(&format!("\n … {} more series, {none}: --json\n", more));
     }
-    text.push_str(&remark_lines(&report.remarks, look));
-    text
+    text + &remarks
+}
+
+/// Whether more can be told of a series than that no effect is shown.
+fn is_telling(series: &TableSeries) -> bool {
+    series.effects.iter().any(|effect| !matches!(effect.decision, Decision::NotShown | Decision::CannotTell))
+}
+
+/// The places of those that so many lines hold, in their order, and always one.
+fn series_that_fit(report: &TableReport, all: &[String], lines: usize) -> BTreeSet<usize> {
+    let mut ranked: Vec<usize> = (0..all.len()).collect();
+    ranked.sort_by_key(|&place| !is_telling(&report.series[place]));
+    let (mut shown, mut used) = (BTreeSet::new(), 0);
+    for place in ranked {
+        let needed = all[place].lines().count();
+        if shown.is_empty() || used + needed <= lines {
+            used += needed;
+            shown.insert(place);
+        }
+    }
+    shown
 }
 
 /// Remarks of a kind that are each on a line of a screen; of more, the first, with how many others there are.
@@ -121,7 +156,10 @@ fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> 
         .map(|line| paint(Colour::Dim, line, look))
         .collect();
     let mut text = format!("\n {label}{}\n", reported.join(&format!("\n{:indent$}", "")));
-    for effect in &series.effects {
+    for (at, effect) in series.effects.iter().enumerate() {
+        // A screen has a sentence once.
+        let same = series.effects[..at].iter().find(|before| !look.whole && before.sentence == effect.sentence);
+        let sentence = same.map_or_else(|| effect.sentence.clone(), |before| format!("as {}", clean(&before.arm)));
         let share = effect.share.map_or_else(|| phrases::ABSENT.to_owned(), phrases::change);
         let arm = clean(&effect.arm);
         // A name that leaves no room for its row stands above it.
@@ -136,7 +174,7 @@ fn series_lines(series: &TableSeries, report: &TableReport, look: TextStyle) -> 
             Decision::Confounded | Decision::Association => Colour::Yellow,
             _ => Colour::Dim,
         };
-        text.push_str(&hanging_in(ink, &lead, LEAD_COLUMNS, &effect.sentence, look));
+        text.push_str(&hanging_in(ink, &lead, LEAD_COLUMNS, &sentence, look));
     }
     text
 }

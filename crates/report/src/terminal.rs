@@ -30,10 +30,8 @@ pub struct TextStyle {
     pub whole: bool,
 }
 
-/// Lines that tables without reasons may have before rows are left out, and those that a series has in addition to its
-/// rows.
-const TABLES_LINES: usize = 30;
-const SERIES_LINES: usize = 4;
+/// Lines of a report on a screen before rows are left out: of 40, without those that are written behind it.
+const TABLES_LINES: usize = 36;
 
 /// Rows of all series of a search together, without reasons: with what else is said they fit a screen of 25 lines.
 const SEARCHED_ROWS: usize = 12;
@@ -53,6 +51,19 @@ const SERIES_ROWS_LEAST: usize = 3;
 /// behind each sentence, why points ended, and how far intervals reach.
 #[must_use]
 pub fn render(view: &View, why: bool, look: TextStyle) -> String {
+    let mut text = String::new();
+    // Fewer rows where the screen does not hold all.
+    for most in [rows_most(view), Some(searched_rows(view)), Some(SERIES_ROWS_LEAST)] {
+        text = render_rows(view, why, most, look);
+        if why || look.whole || text.lines().count() <= TABLES_LINES {
+            break;
+        }
+    }
+    text
+}
+
+/// The same with so many rows a series at the most.
+fn render_rows(view: &View, why: bool, most: Option<usize>, look: TextStyle) -> String {
     let spoilt = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed && f.severity == Severity::Critical);
     let spoilt = spoilt.map_or_else(String::new, |found| hanging_in(Colour::Red, " ▸", 3, &found.claim, look));
     let mut text = spoilt + &header(view, look);
@@ -61,7 +72,6 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
         text.push_str(&growth_table(growth, look));
     }
     let requested = &view.run.requested;
-    let most = rows_most(view);
     let mut claims = BTreeSet::new();
     let is_brief = series_table::is_brief(why, most);
     let mut heads = String::new();
@@ -96,18 +106,20 @@ pub fn render(view: &View, why: bool, look: TextStyle) -> String {
     text
 }
 
-/// Rows of a series at the most: of a search, where all rows are more than a screen holds, and where another table has
-/// the best of each number of clients.
+/// Rows of a series at the most, to begin with: of a search, and where another table has the best of each number of
+/// clients.
 fn rows_most(view: &View) -> Option<usize> {
     let requested = &view.run.requested;
     let is_searched = requested.search.is_some() || requested.rate_search.is_some();
-    let rows: usize = view.series.iter().map(series_table::row_count).sum();
-    let is_long = rows + SERIES_LINES * view.series.len() > TABLES_LINES;
-    let each = (SEARCHED_ROWS / view.series.len().max(1)).max(SERIES_ROWS_LEAST);
     match view.growth.is_empty() {
-        true => (is_searched || is_long).then_some(each),
+        true => is_searched.then(|| searched_rows(view)),
         false => Some(SERIES_ROWS_LEAST),
     }
+}
+
+/// Rows of each series that share those of a search.
+fn searched_rows(view: &View) -> usize {
+    (SEARCHED_ROWS / view.series.len().max(1)).max(SERIES_ROWS_LEAST)
 }
 
 /// How many rows of several series that share a screen are left out.
@@ -117,7 +129,7 @@ fn levels_left_out(view: &View, most: Option<usize>) -> String {
     if left == 0 {
         return String::new();
     }
-    format!(" … {} with --why\n", phrases::plural(left as u64, "more level"))
+    format!(" … {} with --why\n", phrases::plural(left as u64, "more row"))
 }
 
 /// What helps where only some objects could be written before a load, and all failures may pass; empty otherwise.

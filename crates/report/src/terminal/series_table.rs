@@ -142,7 +142,8 @@ fn attempts_line(point: &Point, look: TextStyle) -> String {
     let mut parts = Vec::new();
     let counted = [
         (retries, "attempts were retried"),
-        (point.throttled, if retries > 0 { "were throttled" } else { "attempts were throttled" }),
+        // Without retries, each of these is a request that failed.
+        (point.throttled, if retries > 0 { "were throttled" } else { "of the failures were throttling" }),
     ];
     let counted = counted.into_iter().filter(|(n, _)| *n > 0);
     let counted: Vec<String> = counted.map(|(n, what)| format!("{} {what}", phrases::grouped(n))).collect();
@@ -243,8 +244,8 @@ pub(super) fn series_table(
         text.push_str(&if is_brief { String::new() } else { attempts_line(point, look) });
     }
     if rows.len() < all && !is_brief {
-        let left_out = phrases::plural((all - rows.len()) as u64, "level");
-        text.push_str(&format!("{:at$}{left_out} more with --why\n", "", at = FIGURES_AT));
+        let left_out = phrases::plural((all - rows.len()) as u64, "more row");
+        text.push_str(&format!("{:at$}{left_out} with --why\n", "", at = FIGURES_AT));
     }
     let held = phrases::held_but_for(series);
     text.push_str(&held.map_or_else(String::new, |held| hanging("   held", 18, &held, look)));
