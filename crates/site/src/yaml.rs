@@ -125,7 +125,7 @@ const FIXES: [(&str, &str); 12] = [
     ("expected key", "indent the keys of a mapping, or the dashes of a list, equally; a mapping has no dashes"),
     ("escape character", "write \\\\ for a backslash, or the text in single quotes"),
     ("quoted scalar", "close the quote that begins here"),
-    ("flow", "close each { with }, and each [ with ], before the next key"),
+    ("flow", "close each { with }, and each [ with ], before the next key; quote a name that has one"),
     ("simple key", "write a colon and a space after the key, on the same line"),
     ("unprintable", "remove the invisible character"),
 ];
