@@ -53,7 +53,9 @@ pub use client_lost::{client_lost, intervals_merged, stood_still};
 pub use client_version::client_versions;
 pub use imported::{ImportedFile, imported};
 pub use left_at_target::{CountPrecision, LeftAtTarget, kept_at_target, left_at_target};
-pub use not_stored::{ConfirmedSet, ShownSet, against_head, against_listing, not_checked, not_headed, not_stored};
+pub use not_stored::{
+    ConfirmedSet, ShownSet, against_head, against_heads, against_listing, not_checked, not_headed, not_stored,
+};
 pub use unreadable::unreadable;
 pub use unverified::unverified;
 

@@ -3,6 +3,7 @@
 
 mod absent;
 mod deletions;
+mod losses;
 pub(crate) mod server;
 mod unseen;
 mod versioned;

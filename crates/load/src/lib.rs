@@ -6,6 +6,7 @@
 
 pub mod body;
 pub mod bucket;
+pub mod confirmed_sample;
 mod connection;
 pub mod hosts;
 mod ledger;

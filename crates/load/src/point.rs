@@ -14,6 +14,7 @@ use linerate_wire::latency::add_sparse;
 use linerate_wire::sys::process_cpu_ns;
 use linerate_wire::threads::{self, ThreadsError};
 
+use crate::confirmed_sample::ConfirmedSample;
 use crate::multipart::UnfinishedUpload;
 use crate::session::{EndCondition, PointPlan, Session};
 use crate::supervisor::PointSupervisor;
@@ -37,6 +38,8 @@ pub struct PointOutcome {
     pub ended: StopReason,
     /// Numbers of the write set below this may exist at the target; none from it on.
     pub written_until: u64,
+    /// Numbers of some objects of the write set that the target confirmed, drawn from all of these.
+    pub confirmed_sample: Vec<u64>,
     /// Objects that the target said it stored, as far as it was counted.
     pub stored: u64,
     /// Objects that the target said it deleted, as far as it was counted.
@@ -326,6 +329,7 @@ impl<'a> ReportMerge<'a> {
             ended,
             // Threads take turns through the numbers, so the furthest bounds them all.
             written_until: ends.iter().map(|e| e.written_until).max().unwrap_or(0),
+            confirmed_sample: ConfirmedSample::together(ends.iter().map(|end| &end.confirmed)),
             stored: self.stored,
             deleted: self.deleted,
             connections: ends.iter().map(|e| e.connections).sum(),

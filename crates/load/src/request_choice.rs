@@ -7,6 +7,7 @@ use linerate_record::load::Workload;
 use linerate_record::rng::nth_bits;
 use linerate_record::run::Op;
 
+use crate::confirmed_sample::ConfirmedSample;
 use crate::object_id::ObjectId;
 use crate::object_size::size_of;
 use crate::request_spec::{ByteRange, Subject};
@@ -27,6 +28,8 @@ pub(crate) struct RequestChoices<'a> {
     workers: u64,
     /// Written in a mixed workload and not yet deleted.
     deletable: VecDeque<ObjectId>,
+    /// Some of what it wrote, deleted since or not.
+    confirmed: ConfirmedSample,
 }
 
 /// What to ask for.
@@ -55,6 +58,7 @@ impl<'a> RequestChoices<'a> {
             next_delete,
             workers: u64::from(workers),
             deletable: VecDeque::with_capacity(DELETABLE_MAX),
+            confirmed: ConfirmedSample::new(session.seed ^ u64::from(plan.write_set)),
         }
     }
 
@@ -93,13 +97,18 @@ impl<'a> RequestChoices<'a> {
         }
     }
 
-    /// Notes that an object was written.
+    /// Notes that the target confirmed an object.
     pub(crate) fn written(&mut self, subject: Subject) {
-        if let (Subject::Own { id, .. }, Workload::Mixed(_)) = (subject, &self.plan.workload)
-            && self.deletable.len() < DELETABLE_MAX
-        {
+        let Subject::Own { id, .. } = subject else { return };
+        self.confirmed.add(id.seq);
+        if matches!(self.plan.workload, Workload::Mixed(_)) && self.deletable.len() < DELETABLE_MAX {
             self.deletable.push_back(id);
         }
+    }
+
+    /// Some of the objects that the target confirmed.
+    pub(crate) fn confirmed(&self) -> ConfirmedSample {
+        self.confirmed.clone()
     }
 
     fn draw(&mut self) -> u64 {

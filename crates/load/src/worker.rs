@@ -25,6 +25,7 @@ use self::backoff_time::{BackoffSlots, BackoffTime};
 use self::ending::{EndTimes, Stage};
 pub(crate) use self::ending::{InFlight, SharedEnd, rows};
 use self::next_request::NextRequest;
+use crate::confirmed_sample::ConfirmedSample;
 use crate::connection::{Buffers, Connection, Exchange, ExchangeProgress, ExpectedListing, Phase};
 use crate::multipart::{UnfinishedUpload, Uploads};
 use crate::request::{RequestTexts, RequestWriter};
@@ -60,6 +61,8 @@ pub(crate) struct IntervalReport {
 pub(crate) struct WorkerEnd {
     /// First number of the write set that it never asked for.
     pub(crate) written_until: u64,
+    /// Some of what the target confirmed of it.
+    pub(crate) confirmed: ConfirmedSample,
     pub(crate) connections: u64,
     /// Writes given up before they ended.
     pub(crate) unended_writes: u64,
@@ -206,6 +209,7 @@ impl Worker<'_> {
         let (unfinished, forgotten) = self.uploads.take_unfinished();
         Ok(WorkerEnd {
             written_until: self.choice.written_until(),
+            confirmed: self.choice.confirmed(),
             connections: self.connections,
             unended_writes: self.unended_writes + forgotten,
             unfinished,

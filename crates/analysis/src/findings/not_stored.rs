@@ -58,6 +58,13 @@ pub fn against_head(seq: u64, size_bytes: u64, reported_bytes: Option<u64>) -> O
     }
 }
 
+/// That HEAD does not find some of `of` objects, drawn from all that the target confirmed.
+#[must_use]
+pub fn against_heads(missing: &[u64], of: usize) -> Option<String> {
+    let (first, found_none) = (missing.first()?, missing.len());
+    Some(format!("HEAD does not find {found_none} of {of} objects that the target confirmed, such as object {first}"))
+}
+
 /// What is told of a set of which the target shows what cannot be.
 #[must_use]
 pub fn not_stored(evidence: String) -> Finding {
@@ -133,6 +140,9 @@ mod tests {
         ] {
             assert_eq!(against_head(3, 7, reported_bytes).as_deref(), reported);
         }
+        assert_eq!(against_heads(&[], 64), None);
+        let reported = "HEAD does not find 2 of 64 objects that the target confirmed, such as object 5";
+        assert_eq!(against_heads(&[5, 8], 64).as_deref(), Some(reported));
     }
 
     #[test]

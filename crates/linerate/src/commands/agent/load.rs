@@ -380,6 +380,7 @@ fn empty_outcome(write_first: u64) -> PointOutcome {
     PointOutcome {
         ended: StopReason::Interrupted,
         written_until: write_first,
+        confirmed_sample: Vec::new(),
         stored: 0,
         deleted: 0,
         connections: 0,

@@ -143,7 +143,7 @@ impl CanaryThread {
     pub(super) fn stop(self, objects: &mut RunObjects<'_>) -> Result<Option<Finding>, Failure> {
         self.stop.store(true, Ordering::Relaxed);
         if let Some((set, sizes)) = &self.wrote {
-            objects.note(*set, 1, sizes, None);
+            objects.note(*set, 1, sizes, None, Vec::new());
         }
         let panicked = |_| Err(Failure::Load("the canary's thread panicked: please report this".to_owned()));
         let exceeded = self.thread.join().unwrap_or_else(panicked)?;

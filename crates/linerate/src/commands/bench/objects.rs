@@ -72,13 +72,16 @@ impl<'a> RunObjects<'a> {
         self.objects_ever_written
     }
 
-    /// Notes that objects below `until` of a set may exist, and how many the target said that it stored.
-    pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes, stored: Option<u64>) {
+    /// Notes that objects below `until` of a set may exist, how many the target said that it stored, and which are some
+    /// of these.
+    pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes, stored: Option<u64>, sample: Vec<u64>) {
         self.objects_ever_written = self.objects_ever_written.saturating_add(until);
         self.confirmed = self.confirmed.saturating_add(stored.unwrap_or(0));
         if until > 0 {
             let confirmed = ConfirmedSet { until, stored, deleted: 0 };
-            self.written.push(WrittenSet { set, sizes: sizes.clone(), confirmed, is_checked: false });
+            // Where it is not counted what was stored, objects may have been deleted since.
+            let sample = if stored.is_some() { sample } else { Vec::new() };
+            self.written.push(WrittenSet { set, sizes: sizes.clone(), confirmed, sample, is_checked: false });
         }
     }
 
@@ -91,18 +94,18 @@ impl<'a> RunObjects<'a> {
 
     /// Notes how many objects of a set the target said that it deleted.
     pub(super) fn note_deleted(&mut self, set: u32, deleted: u64) {
-        self.written
-            .iter_mut()
-            .filter(|written| written.set == set)
-            .for_each(|written| written.confirmed.deleted += deleted);
+        for written in self.written.iter_mut().filter(|written| written.set == set) {
+            written.confirmed.deleted += deleted;
+            written.sample.clear();
+        }
     }
 
     /// Notes that nobody knows which objects of a set were deleted: what the target shows of it proves nothing.
     pub(super) fn note_deletions_unknown(&mut self, set: u32) {
-        self.written
-            .iter_mut()
-            .filter(|written| written.set == set)
-            .for_each(|written| written.confirmed.stored = None);
+        for written in self.written.iter_mut().filter(|written| written.set == set) {
+            written.confirmed.stored = None;
+            written.sample.clear();
+        }
     }
 
     /// Holds sets that the load is done with against what the target shows of them, once.

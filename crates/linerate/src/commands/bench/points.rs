@@ -357,7 +357,7 @@ impl SeriesDriver<'_> {
         if workload.writes() {
             // What a mixed workload deletes is of what it wrote.
             let stored = (!workload.has(Op::Delete)).then_some(outcome.stored);
-            objects.note(write_set, outcome.written_until, self.sizes, stored);
+            objects.note(write_set, outcome.written_until, self.sizes, stored, outcome.confirmed_sample);
         } else if let (Source::Set { set, .. }, true) = (&plan.source, workload.has(Op::Delete)) {
             objects.note_deleted(*set, outcome.deleted);
         }
@@ -441,7 +441,9 @@ impl SeriesDriver<'_> {
         });
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         let stored = outcome.as_ref().ok().map(|o| o.stored);
-        objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes, stored);
+        let sample = outcome.as_ref().map_or_else(|_| Vec::new(), |o| o.confirmed_sample.clone());
+        let until = outcome.as_ref().map_or(count, |o| o.written_until.min(count));
+        objects.note(set, until, self.sizes, stored, sample);
         let outcome = outcome?;
         outcome.alongside.iter().for_each(|row| row.add_to(&mut alongside));
         recorder.record_preparation(alongside)?;

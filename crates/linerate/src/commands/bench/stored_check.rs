@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use linerate_analysis::findings::{ShownSet, against_head, against_listing, not_checked, not_headed, not_stored};
+use linerate_analysis::findings::{
+    ShownSet, against_head, against_heads, against_listing, not_checked, not_headed, not_stored,
+};
 use linerate_load::bucket::{Bucket, BucketError, Stored};
 use linerate_load::object_id::ObjectId;
 use linerate_load::object_size::size_of;
@@ -16,8 +18,8 @@ use crate::run::interrupt;
 /// Pages of a thousand objects that are listed of a set. More would cost a run of millions more than they tell.
 const LISTED_PAGES: u32 = 2;
 
-/// How often a listing that shows too few, or too many, is asked again, and how long it is waited between: some targets
-/// list late.
+/// How often it is looked where a listing shows too few objects, or too many, or where HEAD does not find one, and how
+/// long it is waited between: some targets show objects late.
 const LISTING_ATTEMPTS: u32 = 3;
 const LISTING_RETRY_DELAY: Duration = Duration::from_millis(700);
 
@@ -57,33 +59,62 @@ fn set_finding(
             break;
         }
     }
-    match against_listing(&written.confirmed, &listed_set(&listed)) {
-        None => check_by_heads(run, written, &listed.sample, bucket),
-        set_finding => Ok(set_finding.map(not_stored)),
+    if let Some(wrong) = against_listing(&written.confirmed, &listed_set(&listed)) {
+        return Ok(Some(not_stored(wrong)));
+    }
+    match check_by_heads(run, written, &listed, bucket) {
+        // The listing showed no fault, and HEAD wants a permission that no other call of a run of writes wants.
+        Err(error @ BucketError::Refused { status: 403, .. }) => Ok(Some(not_headed(error))),
+        set_finding => set_finding,
     }
 }
 
-/// What HEAD says of objects that a listing has just shown, that cannot be.
+/// What HEAD says of objects that cannot be: of some that a listing has just shown, and where it did not show all, of
+/// some that the target confirmed.
 fn check_by_heads(
     run: &OpenRun<'_>,
     written: &WrittenSet,
-    sample: &[u64],
+    listed: &Stored,
     bucket: &mut Bucket<'_>,
 ) -> Result<Option<Finding>, BucketError> {
-    for &seq in sample {
-        let id = ObjectId { set: written.set, seq };
-        let size_bytes = size_of(&written.sizes, run.prepared.session.seed, id);
-        let reported = match bucket.head(id, size_bytes) {
-            // The listing showed it whole, and HEAD wants a permission that no other call of a run of writes wants.
-            Err(error @ BucketError::Refused { status: 403, .. }) => return Ok(Some(not_headed(error))),
-            reported => reported?,
-        };
-        wait_for_rate_cap(run, 1);
+    for &seq in &listed.sample {
+        let (size_bytes, reported) = head(run, written, seq, bucket)?;
         if let Some(wrong) = against_head(seq, size_bytes, reported) {
             return Ok(Some(not_stored(wrong)));
         }
     }
-    Ok(None)
+    if listed.whole {
+        return Ok(None);
+    }
+    let mut missing = written.sample.clone();
+    for look in 0..LISTING_ATTEMPTS {
+        if look > 0 && !missing.is_empty() {
+            sleep_unless_signalled(run, LISTING_RETRY_DELAY);
+        }
+        for seq in std::mem::take(&mut missing) {
+            let (size_bytes, reported) = head(run, written, seq, bucket)?;
+            if reported.is_none() {
+                missing.push(seq);
+            } else if let Some(wrong) = against_head(seq, size_bytes, reported) {
+                return Ok(Some(not_stored(wrong)));
+            }
+        }
+    }
+    Ok(against_heads(&missing, written.sample.len()).map(not_stored))
+}
+
+/// The size that an object was written with, and the one that HEAD reports, if it finds it.
+fn head(
+    run: &OpenRun<'_>,
+    written: &WrittenSet,
+    seq: u64,
+    bucket: &mut Bucket<'_>,
+) -> Result<(u64, Option<u64>), BucketError> {
+    let id = ObjectId { set: written.set, seq };
+    let size_bytes = size_of(&written.sizes, run.prepared.session.seed, id);
+    let reported = bucket.head(id, size_bytes)?;
+    wait_for_rate_cap(run, 1);
+    Ok((size_bytes, reported))
 }
 
 /// What a listing shows of a set.

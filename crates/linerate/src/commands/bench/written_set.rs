@@ -9,6 +9,8 @@ pub(super) struct WrittenSet {
     pub(super) sizes: Sizes,
     /// What the target said of them.
     pub(super) confirmed: ConfirmedSet,
+    /// Numbers of some that it said that it stored, and that no request deletes; empty where none are known.
+    pub(super) sample: Vec<u64>,
     /// Whether it was compared with what the target shows.
     pub(super) is_checked: bool,
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use linerate_analysis::series_search::SeriesSearch;
 use linerate_analysis::view::View;
 use linerate_fleet::load_protocol::{DrivenEnd, LeftUpload, OrderUntil, PointOrder, PointTarget, RateOrder};
+use linerate_load::confirmed_sample::sample_below;
 use linerate_load::multipart::UnfinishedUpload;
 use linerate_load::object_id::ObjectId;
 use linerate_load::session::{PointPlan, Source};
@@ -252,11 +253,17 @@ impl SeriesDriver<'_> {
         if writes {
             // What a mixed workload deletes is of what it wrote.
             let stored = (!self.workload.has(Op::Delete)).then_some(end.stored);
-            objects.note(set, end.written_until, self.sizes, stored);
+            objects.note(set, end.written_until, self.sizes, stored, self.sample_of_whole(end.written_until, stored));
         } else if let (Source::Set { set, .. }, true) = (source, self.workload.has(Op::Delete)) {
             objects.note_deleted(*set, end.deleted);
         }
         objects.note_abandoned(end.unended_writes, end.unfinished.into_iter().map(unfinished).collect());
+    }
+
+    /// Numbers of some objects of a set that the target confirmed as a whole; of others, clients do not report which
+    /// were confirmed.
+    fn sample_of_whole(&self, until: u64, stored: Option<u64>) -> Vec<u64> {
+        if stored == Some(until) { sample_below(self.run.prepared.session.seed, until) } else { Vec::new() }
     }
 
     /// Notes that it is not known what was written or deleted by so many requests at a time.
@@ -303,7 +310,7 @@ impl SeriesDriver<'_> {
         // Noted before the outcome is looked at: what was written must be cleared whatever came of it.
         let is_whole = !ends.is_empty() && ends.iter().all(|(_, end)| end.is_some());
         let stored = is_whole.then(|| known_ends().map(|end| end.stored).sum());
-        objects.note(set, count, self.sizes, stored);
+        objects.note(set, count, self.sizes, stored, self.sample_of_whole(count, stored));
         let unended = known_ends().map(|end| end.unended_writes).sum();
         objects.note_abandoned(unended, known_ends().flat_map(|end| end.unfinished.clone()).map(unfinished).collect());
         let outcome = outcome?;
