@@ -139,7 +139,8 @@ pub enum KneeOutcome {
     StillRising,
     /// Throughput levels off at `--max-rate`: what is seen is the cap, and no knee is reported.
     Capped,
-    /// Throughput at one concurrency is so unsteady, or its visits lie so far apart, that nothing can be said.
+    /// Throughput at one concurrency is so unsteady, or its visits lie so far apart, or its interval is not known, that
+    /// nothing can be said.
     Unsteady,
     /// Throughput does not rise and level off, and concurrencies that may give the best were not measured.
     Uneven,
@@ -389,13 +390,19 @@ fn best_rung(rungs: &[Rung]) -> Option<&Rung> {
     rungs.iter().max_by(|a, b| a.throughput.mean.total_cmp(&b.throughput.mean))
 }
 
+/// Whether a rung is too unsteady for a knee, or may be: nobody knows of one without an interval, unless its visits are
+/// enough to show what they differ by.
 fn unsteady(rung: &Rung) -> bool {
-    rung.throughput.half_width_95.is_some_and(|half| half > UNSTEADY * rung.throughput.mean)
+    let of_visits = (u64::from(rung.visits) >= VISITS_ENOUGH).then_some(NORMAL_95 * rung.error);
+    match rung.throughput.half_width_95.or(of_visits) {
+        Some(half) => half > UNSTEADY * rung.throughput.mean,
+        None => rung.throughput.mean > 0.0,
+    }
 }
 
 /// Which interval is wider, as a share of its mean.
 fn wider(a: &Rung, b: &Rung) -> Ordering {
-    let width = |rung: &Rung| rung.throughput.half_width_95.unwrap_or(0.0) / rung.throughput.mean;
+    let width = |rung: &Rung| rung.throughput.half_width_95.unwrap_or(f64::INFINITY) / rung.throughput.mean;
     width(a).total_cmp(&width(b))
 }
 

@@ -224,6 +224,9 @@ pub(crate) fn knee(knee: &Knee) -> String {
 
 /// The concurrency that is too unsteady for a knee, and by how much.
 fn unsteady(one: &Unsteady) -> String {
+    if one.throughput.half_width_95.is_none() {
+        return format!("the ± of throughput at {} in flight is not known", one.concurrency);
+    }
     let is_reported = !one.throughput.is_unsteady() && one.throughput.half_width_share().is_some();
     let by = if is_reported { format!(" ({})", plus_minus(&one.throughput)) } else { String::new() };
     match one.visits {

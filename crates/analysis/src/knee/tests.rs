@@ -91,6 +91,27 @@ fn what_is_too_unsteady_for_a_knee_is_the_concurrency_that_is_and_no_visits_are_
     assert_eq!(curve(&rising, 0.01).unsteady, None);
 }
 
+#[test]
+fn no_knee_is_reported_where_points_that_decide_it_have_no_interval() {
+    let rising = [(1, 10.0), (2, 20.0), (4, 40.0), (8, 40.0), (16, 40.0)];
+    let without = |at: &[u32], times: usize| {
+        let visits = rising.iter().map(|&(c, x)| match at.contains(&c) {
+            true => {
+                KneeVisit { throughput: Estimate { mean: x, half_width_95: None, intervals: 1 }, ..visit(c, x, 0.0) }
+            }
+            false => visit(c, x, 0.01),
+        });
+        let knee = judge(&vec![visits.collect::<Vec<_>>(); times].concat(), 1, 16);
+        (knee.outcome, knee.unsteady.map(|one| (one.concurrency, one.throughput.half_width_95)))
+    };
+    assert_eq!(without(&[], 1), (KneeOutcome::Found, None));
+    assert_eq!(without(&[1], 1), (KneeOutcome::Found, None), "far below, and no part of the question");
+    assert_eq!(without(&[4], 1), (KneeOutcome::Unsteady, Some((4, None))));
+    assert_eq!(without(&[1, 2, 4, 8, 16], 1).0, KneeOutcome::Unsteady);
+    // What visits differ by shows it where there are enough of them.
+    assert_eq!(without(&[1, 2, 4, 8, 16], 6), (KneeOutcome::Found, None));
+}
+
 /// What a search measures of a curve, and what it tells.
 fn searched(curve: impl Fn(u32) -> f64, p50_ns: impl Fn(u32) -> u64) -> (Vec<u32>, Knee) {
     let mut search = KneeSearch::new(KneeLimits::new(1, 256));
