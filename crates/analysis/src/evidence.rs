@@ -264,6 +264,7 @@ fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, sit
         Bottleneck::Nic if site.askers() > 1 => Some(NotEvidenceReason::Nic),
         Bottleneck::RateCap => Some(NotEvidenceReason::RateCap),
         Bottleneck::RequestedRate => Some(NotEvidenceReason::RequestedRate),
+        Bottleneck::Slots => Some(NotEvidenceReason::OpenLoop),
         Bottleneck::Backoff => Some(NotEvidenceReason::Backoff),
         Bottleneck::Hanging => Some(NotEvidenceReason::Failed { share: failed as f64 / all as f64 }),
         Bottleneck::Nic | Bottleneck::Target | Bottleneck::Unread | Bottleneck::Disturbed => None,

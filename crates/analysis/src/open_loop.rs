@@ -12,6 +12,7 @@ use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, Se
 
 mod given_rates;
 mod outstanding;
+pub(crate) mod slots;
 
 pub use outstanding::shortfall_seen;
 use outstanding::{GROWTH_SHARE, fell_behind};
@@ -556,16 +557,17 @@ pub(crate) fn findings(label: &str, series: &Series, point: &Point) -> Vec<Findi
     let mut found = Vec::new();
     if fell_behind(open) {
         let busy_share = point.client_busy.unwrap_or(0.0);
-        let busy = busy_share >= THREADS_BUSY;
+        let who = if busy_share >= THREADS_BUSY {
+            "linerate's threads, which were saturated,"
+        } else if slots::are_full(point) {
+            &format!("{} requests in flight at most", grouped(point.concurrency.into()))
+        } else {
+            "the target, or the network path to it,"
+        };
         found.push(finding(
             FindingKind::FellBehind,
             format!(
-                "{} not keep up with {rate} requests/s: {} outstanding {at_end} ({label})",
-                if busy {
-                    "linerate's threads, which were saturated, did"
-                } else {
-                    "the target, or the network path to it, did"
-                },
+                "{who} did not keep up with {rate} requests/s: {} outstanding {at_end} ({label})",
                 grouped(open.outstanding_last)
             ),
             format!(
@@ -580,12 +582,12 @@ pub(crate) fn findings(label: &str, series: &Series, point: &Point) -> Vec<Findi
             ),
             "latencies from the due time grow with the length of such a point: give a lower --rate",
         ));
-    } else if open.intervals_with_backlog * 2 > point.requests_per_s.intervals {
+    } else if slots::are_full(point) {
         found.push(finding(
             FindingKind::FellBehind,
             format!("requests waited because {} were already in flight ({label}, {rate}/s)", point.concurrency),
-            format!("a backlog in {} intervals, at most {}", open.intervals_with_backlog, grouped(open.backlog_max)),
-            "raise --concurrent: an open loop needs as many slots as the target needs at its slowest",
+            slots::evidence(point),
+            slots::REMEDY,
         ));
     }
     found

@@ -190,6 +190,8 @@ pub enum Bottleneck {
     /// `--rate`: the target was not seen to fall behind it.
     #[serde(rename = "asked-rate")]
     RequestedRate,
+    /// The requests in flight that an open loop may have at most: others waited for them.
+    Slots,
     /// linerate rested after connections that failed, or paused because the target asked for it.
     #[serde(rename = "rests")]
     Backoff,

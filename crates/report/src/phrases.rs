@@ -152,6 +152,7 @@ pub(crate) const fn bound(bound: Bottleneck) -> &'static str {
         Bottleneck::Nic => "NIC",
         Bottleneck::RateCap => "rate cap",
         Bottleneck::RequestedRate => "rate asked for",
+        Bottleneck::Slots => "requests in flight",
         Bottleneck::Backoff => "rests after failures",
         Bottleneck::Hanging => "requests that hang",
         Bottleneck::Target => "target",
@@ -549,11 +550,12 @@ mod tests {
     #[test]
     fn what_is_too_unsteady_for_a_knee_is_named_with_visits_only_where_there_were_several() {
         let visit_in_words = |visits, half| {
-            let throughput = Estimate { mean: 100.0, half_width_95: Some(half), ..Estimate::default() };
+            let throughput = Estimate { mean: 100.0, half_width_95: half, ..Estimate::default() };
             unsteady(&Unsteady { concurrency: 8, throughput, visits })
         };
-        assert_eq!(visit_in_words(1, 43.0), "throughput at 8 in flight is too unsteady (± 43.0 %)");
-        assert_eq!(visit_in_words(1, 198.0), "throughput at 8 in flight is too unsteady");
-        assert_eq!(visit_in_words(3, 12.0), "visits of 8 in flight lie too far apart (± 12.0 %)");
+        assert_eq!(visit_in_words(1, Some(43.0)), "throughput at 8 in flight is too unsteady (± 43.0 %)");
+        assert_eq!(visit_in_words(1, Some(198.0)), "throughput at 8 in flight is too unsteady");
+        assert_eq!(visit_in_words(3, Some(12.0)), "visits of 8 in flight lie too far apart (± 12.0 %)");
+        assert_eq!(visit_in_words(1, None), "the ± of throughput at 8 in flight is not known");
     }
 }

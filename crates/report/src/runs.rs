@@ -1,7 +1,8 @@
 //! A list of runs: when, what, against what, and what came of it.
 
 use linerate_analysis::net::view::NetView;
-use linerate_analysis::view::{Bottleneck, Measure, Series, View};
+use linerate_analysis::view::{Bottleneck, Measure, Point, Series, View};
+use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::units::{bytes_per_s_iec, count};
 
 use crate::phrases;
@@ -46,7 +47,7 @@ fn narrow_row(path: &str, view: &View, columns: usize) -> String {
     lines.push(format!("{}{state}", phrases::place(&run.target)));
     lines.extend(view.series.iter().map(|series| {
         let label = cut(&phrases::series_name(series), SERIES);
-        format!("{label}: {}", headline(series))
+        format!("{label}: {}", headline(view, series))
     }));
     if view.series.is_empty() {
         lines.push("nothing measured".to_owned());
@@ -71,7 +72,7 @@ fn wide_row(path: &str, view: &View) -> String {
     }
     let rows = view.series.iter().enumerate().map(|(i, series)| {
         let label = phrases::series_name(series);
-        let reported = format!("{}{state}", headline(series));
+        let reported = format!("{}{state}", headline(view, series));
         let first = i == 0;
         let begun = if first { started(run.started_unix_ms) } else { String::new() };
         let (named, target) = if first { (named.as_str(), target.as_str()) } else { ("", "") };
@@ -103,7 +104,7 @@ pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str, columns: Opti
 }
 
 /// The best throughput and what bound it.
-fn headline(series: &Series) -> String {
+fn headline(view: &View, series: &Series) -> String {
     let Some((point, best)) = phrases::best(series) else { return phrases::without_best(series).to_owned() };
     let best = &best.throughput;
     if point.requests == 0 && point.error_count() > 0 {
@@ -114,7 +115,8 @@ fn headline(series: &Series) -> String {
         Measure::Requests => format!("{} req/s", count(best.mean)),
     };
     let bound = match series.limit.as_ref().map(|limit| limit.bound) {
-        Some(Bottleneck::Disturbed) => ", disturbed".to_owned(),
+        Some(Bottleneck::Disturbed) => String::new(),
+        Some(Bottleneck::Slots) => format!(", bottleneck: {} requests in flight at most", point.concurrency),
         Some(Bottleneck::Unread) => ", bottleneck not known".to_owned(),
         Some(bound) => format!(", bottleneck: {}", phrases::bound(bound)),
         None => String::new(),
@@ -129,7 +131,16 @@ fn headline(series: &Series) -> String {
     let verdict = point.open.as_ref().filter(|open| open.verdict().is_some()).map(phrases::bounds);
     let verdict = verdict.map_or_else(String::new, |word| format!(", --slo {word}"));
     let (plus_minus, load) = (phrases::plus_minus(best), phrases::load(point));
-    format!("{figure} {plus_minus} at {load}{quick}{verdict}{bound}{failed}")
+    let disturbed = if is_disturbed(view, series, point) { ", disturbed" } else { "" };
+    format!("{figure} {plus_minus} at {load}{quick}{verdict}{disturbed}{bound}{failed}")
+}
+
+/// Whether other programs took part in the visits of a point, whatever bound it.
+fn is_disturbed(view: &View, series: &Series, point: &Point) -> bool {
+    let is_limit = series.limit.as_ref().is_some_and(|limit| limit.bound == Bottleneck::Disturbed);
+    let is_its = |found: &Finding| series.visits_of(point).any(|visit| found.points.contains(&visit.point));
+    let is_severe = |found: &Finding| found.kind == FindingKind::Disturbed && found.severity >= Severity::Warning;
+    is_limit || view.findings.iter().any(|found| is_severe(found) && is_its(found))
 }
 
 fn started(unix_ms: u64) -> String {

@@ -14,7 +14,7 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
         Bottleneck::RateCap => FindingKind::RateCapped,
         // Each has a finding of its own, or is none.
         Bottleneck::RequestedRate | Bottleneck::Disturbed | Bottleneck::Hanging | Bottleneck::Machine => return None,
-        Bottleneck::Backoff | Bottleneck::Target | Bottleneck::Unread => return None,
+        Bottleneck::Slots | Bottleneck::Backoff | Bottleneck::Target | Bottleneck::Unread => return None,
     };
     Some(Finding {
         kind,

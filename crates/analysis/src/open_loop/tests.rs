@@ -311,6 +311,11 @@ fn who_is_suspected_follows_from_the_threads_time() {
 fn too_few_slots_are_told_where_a_backlog_stays_and_does_not_grow() {
     let point = at(OpenLoop { intervals_with_backlog: 6, ..open(1_000, 50, 50) }, 100.0);
     assert!(found(&point)[0].remedy.contains("--concurrent"));
+    // Nor is the target to blame for a queue that grows before slots that are all in use.
+    let mut lost = at(OpenLoop { intervals_with_backlog: 6, ..open(1_000, 5, 400) }, 60.0);
+    lost.concurrency = 8;
+    let claim = &found(&lost)[0].claim;
+    assert!(claim.starts_with("8 requests in flight at most did not keep up with 100 requests/s"), "{claim}");
 }
 
 #[test]

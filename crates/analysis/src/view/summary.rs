@@ -20,7 +20,7 @@ pub struct Summary {
     /// visits for that.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub lasts_ms: u64,
-    /// Whether rows of a closed loop, of a search the knee and the best, have fewer visits or less time than a 95 %
+    /// Whether rows without bounds, of a search the knee and the best, have fewer visits or less time than a 95 %
     /// interval takes.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub quick_look: bool,
@@ -138,7 +138,9 @@ impl Series {
     fn reach(&self, row: &Point, span_ms: u64) -> Reach {
         let visits = self.visits_of(row).count() as u64;
         let is_few = (2..VISITS_ENOUGH).contains(&visits);
-        let is_quick_look = row.open.is_none() && (is_few || row.measured_ms < QUICK_MS);
+        // A bound has an interval of its own, and so has its verdict.
+        let has_bounds = row.open.as_ref().is_some_and(|open| !open.bounds.is_empty());
+        let is_quick_look = !has_bounds && (is_few || row.measured_ms < QUICK_MS);
         if visits >= VISITS_ENOUGH {
             let recurs_ms = row.measured_ms / VISITS_REACH;
             return Reach { is_quick_look, recurs_ms, lasts_ms: span_ms / STATE_REACH };

@@ -38,6 +38,7 @@ const fn limited_by(bound: Bottleneck) -> &'static str {
         Bottleneck::Nic => "the network card of the machine that tested it was at its limit",
         Bottleneck::RateCap => "no more was asked of it",
         Bottleneck::RequestedRate => "it was not seen to fall behind what was asked of it",
+        Bottleneck::Slots => "the test kept no more requests in flight, so the storage may be faster",
         Bottleneck::Backoff => "the test had to pause after failures",
         Bottleneck::Hanging => "some requests to it were never answered",
         Bottleneck::Target => "the limit is the storage itself, or the network to it",

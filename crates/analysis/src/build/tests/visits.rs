@@ -8,7 +8,7 @@ use super::{kinds, records, row, without_own_warm_ups};
 use crate::build::build;
 use crate::records::Records;
 use crate::slo::BoundVerdict::{Held, InDoubt, Missed};
-use crate::view::Point;
+use crate::view::{Bottleneck, Point};
 
 #[test]
 fn what_several_visits_begin_with_is_cut_and_of_one_a_tenth_where_a_run_was_killed_too() {
@@ -97,4 +97,24 @@ fn rates_that_were_visited_again_are_judged_by_all_of_their_visits() {
     let best = series.summary.best.unwrap();
     assert_eq!((best.visits, best.throughput), (4, *slow.throughput(series.measure)));
     assert!(!series.summary.quick_look, "a verdict has an interval of its own however many visits there are");
+    let mut without_bounds = rates_in_rounds();
+    without_bounds.manifest.requested.slo = None;
+    let view = build(&without_bounds).unwrap();
+    assert!(view.series[0].summary.quick_look, "four visits of 1 s of each rate");
+}
+
+#[test]
+fn a_rate_that_waits_for_slots_is_bound_by_them_and_not_by_the_target() {
+    let limit = |in_flight: u32| {
+        let mut records = rates_in_rounds();
+        records.manifest.requested.slo = None;
+        for open in records.intervals.iter_mut().filter_map(|interval| interval.open.as_mut()) {
+            (open.due, open.backlog, open.in_flight) = (800, 10_000, in_flight);
+        }
+        build(&records).unwrap().series[0].limit.clone().unwrap()
+    };
+    let slots = limit(64);
+    assert_eq!((slots.bound, &slots.claim[..32]), (Bottleneck::Slots, "64 requests in flight at most ar"), "{slots:?}");
+    assert!(slots.remedy.starts_with("raise --concurrent"), "{slots:?}");
+    assert_eq!(limit(63).bound, Bottleneck::Target, "what waits for something else");
 }
