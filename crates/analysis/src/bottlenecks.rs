@@ -2,9 +2,9 @@
 //!
 //! The verdict is drawn from readings, in this order, and names them: requests that the target never answered; the rate
 //! or cap that the user set; linerate's rests after failures; its own threads; a NIC of this machine; what disturbed
-//! the point; this machine's processors, where the target shares them; what disturbed the series; the
-//! requests in flight that an open loop may have; and only when none of these was full or disturbed, and it was not lost
-//! for a while, the target.
+//! the point; this machine's processors, where the target shares them; what disturbed the series; the requests in
+//! flight that an open loop may have; and only when none of these was full or disturbed, and it was not lost for a
+//! while, the target.
 
 use linerate_record::run::Interval;
 use linerate_record::units::{Rate, bits_per_s, count};
