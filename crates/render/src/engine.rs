@@ -150,8 +150,8 @@ fn budget(deployment: &Deployment<'_>) -> Tree {
         }
         1 => "Reads and writes continue without any one node (linerate plan: tolerance of the layout).".to_owned(),
         _ => format!(
-            "Reads and writes continue without any {nodes} nodes (linerate plan: tolerance of the layout). One drained at a \
-             time leaves the rest of it for what fails meanwhile."
+            "Reads and writes continue without any {nodes} nodes (linerate plan: tolerance of the layout). One drained \
+             at a time leaves the rest of it for what fails meanwhile."
         ),
     };
     map([

@@ -14,17 +14,16 @@ const EXAMPLES_MAX: usize = 3;
 
 /// Verbs by what they are for, but for [`ONCE`].
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Measure", &["bench", "net", "report", "runs", "compare", "clean", "target"]),
+    ("Measure", &["bench", "net", "report", "runs", "compare", "import", "clean", "target"]),
     ("Predict", &["plan", "render"]),
     ("Diagnose", &["explain", "audit", "capture", "knobs"]),
     ("Change", &["tune", "experiment"]),
     ("Machines", &["fleet", "lab"]),
 ];
 
-/// Verbs that are in no group: nobody starts an agent by hand, and another tool's records, completions and manual pages
-/// are requested once.
+/// Verbs that are in no group: nobody starts an agent by hand, and completions and manual pages are requested once.
 #[cfg(test)]
-const ONCE: [&str; 4] = ["agent", "import", "completions", "man"];
+const ONCE: [&str; 3] = ["agent", "completions", "man"];
 
 /// The flags that matter of commands with too many for a screen, at most twelve each.
 const MAIN_FLAGS: &[(&str, &[&str])] = &[
