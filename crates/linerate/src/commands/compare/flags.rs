@@ -46,7 +46,7 @@ pub(crate) struct CompareFlags {
     /// not count; more runs of B than of A without a request that succeeded do.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_if_slower: Option<Share>,
-    /// Show every point. [default: on a terminal, those that differ most, on one screen]
+    /// Show every point; without it, a terminal gets those that differ most, on one screen.
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
