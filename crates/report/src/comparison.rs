@@ -395,6 +395,20 @@ pub(crate) mod tests {
         ArmRun { id, started_unix_ms: 0, linerate_version, target, complete }
     }
 
+    pub(crate) fn series(points: Vec<PointComparison>) -> SeriesComparison {
+        SeriesComparison {
+            workload: MaybeKnown::read("get"),
+            size: MaybeKnown::read("4MiB"),
+            clients: None,
+            measure: Measure::Bytes,
+            a_bound: None,
+            b_bound: None,
+            a_knees: Vec::new(),
+            b_knees: Vec::new(),
+            points,
+        }
+    }
+
     /// Four series of six points of three rows: the last of the second and the first of the last differ, and requests
     /// of the first of the third failed.
     fn tables() -> Vec<SeriesTable> {
@@ -414,17 +428,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_point_without_figures_has_its_concurrency_and_the_side_that_failed() {
-        let series = SeriesComparison {
-            workload: MaybeKnown::read("get"),
-            size: MaybeKnown::read("4MiB"),
-            clients: None,
-            measure: Measure::Bytes,
-            a_bound: None,
-            b_bound: None,
-            a_knees: Vec::new(),
-            b_knees: Vec::new(),
-            points: Vec::new(),
-        };
+        let series = series(Vec::new());
         let point = PointComparison {
             rate_per_s: None,
             a_concurrency: 8,

@@ -276,10 +276,9 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
 #[cfg(test)]
 mod tests {
     use linerate_analysis::compare::{COMPARISON_SCHEMA, ComparedRuns};
-    use linerate_record::run::MaybeKnown;
 
     use super::*;
-    use crate::comparison::tests::run;
+    use crate::comparison::tests::{run, series};
 
     #[test]
     fn what_is_not_compared_is_named_with_the_runs_that_leave_it_unknown() {
@@ -302,17 +301,7 @@ mod tests {
             enough_runs: true,
             apart_in_time: false,
             tests: 0,
-            series: vec![SeriesComparison {
-                workload: MaybeKnown::read("get"),
-                size: MaybeKnown::read("4MiB"),
-                clients: None,
-                measure: Measure::Bytes,
-                a_bound: None,
-                b_bound: None,
-                a_knees: Vec::new(),
-                b_knees: Vec::new(),
-                points: vec![point(unknown)],
-            }],
+            series: vec![series(vec![point(unknown)])],
             unmatched: Vec::new(),
             setup: Vec::new(),
             threshold: None,
