@@ -316,6 +316,8 @@ fn what_is_read_again_and_what_is_measured_here_fits_a_terminal() {
         }
     }
     assert_fits(&["experiment", "analyze", "examples/experiments/source-002.csv", "--link", "15Gb/s"], 0);
+    assert_fits(&["experiment", "analyze", "examples/experiments/source-003-one.csv"], 0);
+    assert_fits(&["experiment", "analyze", "examples/experiments/source-003-two.csv"], 0);
     let folder = tempdir().unwrap();
     let run = folder.path().join("run");
     let load = "bench --target null --op get,put --obj.size 1000,1MiB --concurrent 1,2 --duration 400ms --warmup 100ms";
