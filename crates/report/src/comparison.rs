@@ -4,17 +4,18 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use linerate_analysis::compare::{
-    ArmRun, CompareVerdict, ComparedRuns, Comparison, Metric, MetricComparison, PointComparison, RUNS_MIN,
-    RelativeChange, SeriesComparison, SideEstimate,
+    ArmRun, CompareVerdict, ComparedRuns, Comparison, Metric, MetricComparison, PointComparison, RelativeChange,
+    SeriesComparison, SideEstimate,
 };
 use linerate_analysis::view::{Bottleneck, Measure};
 use linerate_record::units::count;
 
 use crate::colour::Colour;
 use crate::csv::{cell, push_row};
+use crate::line_budget::SCREEN_LINES;
 use crate::phrases;
 pub use crate::phrases::comparison::HOW_TO_MAKE_RUNS;
-use crate::phrases::comparison::{interval, metric_word, noted, value, verdict};
+use crate::phrases::comparison::{interval, is_called, metric_word, noted, value, verdict};
 use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint};
 
 /// The comparison as pretty JSON, with a line feed at its end.
@@ -122,8 +123,7 @@ pub fn html(comparison: &Comparison) -> String {
     crate::html::comparison::page(comparison)
 }
 
-/// Lines of a screen, and those of them that part the tables from the rest and count what is left out.
-const SCREEN_LINES: usize = 40;
+/// Lines of a screen that part the tables from the rest and count what is left out.
 const AROUND_LINES: usize = 4;
 
 /// The comparison: the arms, what differs in their set-up, a table per series, and how to read it. Unless `all` is
@@ -132,8 +132,7 @@ const AROUND_LINES: usize = 4;
 pub fn text(comparison: &Comparison, all: bool, look: TextStyle) -> String {
     let head = [arm("A", &comparison.a, look), arm("B", &comparison.b, look), setup(comparison, look)].concat();
     let notes = notes(comparison, look);
-    let tables: Vec<SeriesTable> =
-        comparison.series.iter().map(|one| table(one, run_counts(comparison), look)).collect();
+    let tables: Vec<SeriesTable> = comparison.series.iter().map(|one| table(comparison, one, look)).collect();
     let other_lines = head.lines().count() + notes.lines().count() + AROUND_LINES;
     let shown =
         if all || look.whole { None } else { Some(chosen_points(&tables, SCREEN_LINES.saturating_sub(other_lines))) };
@@ -153,10 +152,6 @@ pub fn text(comparison: &Comparison, all: bool, look: TextStyle) -> String {
     text.push('\n');
     text.push_str(&notes);
     text
-}
-
-fn run_counts(comparison: &Comparison) -> [usize; 2] {
-    [&comparison.a, &comparison.b].map(|side| side.runs.len())
 }
 
 /// The table of a series, in its parts.
@@ -255,17 +250,14 @@ fn setup(comparison: &Comparison, look: TextStyle) -> String {
     text
 }
 
-fn table(series: &SeriesComparison, runs: [usize; 2], look: TextStyle) -> SeriesTable {
+fn table(comparison: &Comparison, series: &SeriesComparison, look: TextStyle) -> SeriesTable {
     let label = clean(&phrases::compared_name(series));
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
     let rows = series.points.iter().map(|point| PointRows {
-        text: point_lines(series, point, runs, look),
+        text: point_lines(comparison, series, point, look),
         has_failures: [point.a_errors, point.b_errors] != [0, 0]
             || [point.a_failed_runs, point.b_failed_runs] != [0, 0],
-        differs: point
-            .contrasts
-            .iter()
-            .any(|one| matches!(one.verdict, CompareVerdict::Higher | CompareVerdict::Lower)),
+        differs: point.contrasts.iter().any(is_called),
         change: point.contrasts.iter().map(|one| one.share.abs()).fold(0.0, f64::max),
     });
     let heading = format!("{}\n", paint(Colour::Dim, &heading, look));
@@ -301,13 +293,12 @@ fn below(series: &SeriesComparison, look: TextStyle) -> String {
     text
 }
 
-/// A point, of sides with so many runs. Without enough runs no row has a verdict: a note says so once.
-fn point_lines(series: &SeriesComparison, point: &PointComparison, runs: [usize; 2], look: TextStyle) -> String {
-    let enough_runs = runs.iter().all(|runs| *runs >= RUNS_MIN);
+/// A point of a series. Without enough runs no row has a verdict: a note says so once.
+fn point_lines(comparison: &Comparison, series: &SeriesComparison, point: &PointComparison, look: TextStyle) -> String {
     let rate = |per_s: f64| format!("{}/s", count(per_s));
     let (mut text, mut lead) = (String::new(), point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate));
     for metric_comparison in &point.contrasts {
-        let verdict = enough_runs.then(|| verdict(metric_comparison));
+        let verdict = comparison.enough_runs.then(|| verdict(metric_comparison));
         text.push_str(&contrast_line(&lead, metric_comparison, verdict, series.measure, look));
         lead.clear();
     }
@@ -319,13 +310,15 @@ fn point_lines(series: &SeriesComparison, point: &PointComparison, runs: [usize;
             .filter(|(driven, requested)| driven < requested)
             .map(|(driven, requested)| format!("driven by {driven} of {requested} clients")),
     );
-    let sides =
-        [("A", runs[0], point.a_failed_runs, point.a_errors), ("B", runs[1], point.b_failed_runs, point.b_errors)];
+    let sides = [
+        ("A", &comparison.a.runs, point.a_failed_runs, point.a_errors),
+        ("B", &comparison.b.runs, point.b_failed_runs, point.b_errors),
+    ];
     for (side, runs, failed_runs, errors) in sides {
         if failed_runs > 0 {
             reports.push(format!(
                 "{side}: no request succeeded in {failed_runs} of {}",
-                phrases::plural(runs as u64, "run")
+                phrases::plural(runs.len() as u64, "run")
             ));
         }
         if errors > 0 {
@@ -375,6 +368,7 @@ fn notes(comparison: &Comparison, look: TextStyle) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use linerate_analysis::compare::COMPARISON_SCHEMA;
     use linerate_record::load::Lookup;
     use linerate_record::run::{MaybeKnown, Target, TargetKind};
 
@@ -409,6 +403,22 @@ pub(crate) mod tests {
         }
     }
 
+    /// Of one series, and without runs.
+    pub(crate) fn comparison(series: SeriesComparison) -> Comparison {
+        Comparison {
+            schema: COMPARISON_SCHEMA,
+            a: ComparedRuns { runs: Vec::new() },
+            b: ComparedRuns { runs: Vec::new() },
+            enough_runs: true,
+            apart_in_time: false,
+            tests: 0,
+            series: vec![series],
+            unmatched: Vec::new(),
+            setup: Vec::new(),
+            threshold: None,
+        }
+    }
+
     /// Four series of six points of three rows: the last of the second and the first of the last differ, and requests
     /// of the first of the third failed.
     fn tables() -> Vec<SeriesTable> {
@@ -428,7 +438,9 @@ pub(crate) mod tests {
 
     #[test]
     fn a_point_without_figures_has_its_concurrency_and_the_side_that_failed() {
-        let series = series(Vec::new());
+        let mut three = comparison(series(Vec::new()));
+        let run = || run("a", "0.1.0", true);
+        (three.a.runs, three.b.runs) = (vec![run(), run(), run()], vec![run(), run(), run()]);
         let point = PointComparison {
             rate_per_s: None,
             a_concurrency: 8,
@@ -443,7 +455,7 @@ pub(crate) mod tests {
         };
         let look = TextStyle { color: false, width: 80, whole: false };
         let expected = "      8  B: no request succeeded in 3 of 3 runs\n         B: 1022 requests failed\n";
-        assert_eq!(point_lines(&series, &point, [3, 3], look), expected);
+        assert_eq!(point_lines(&three, &three.series[0], &point, look), expected);
     }
 
     #[test]

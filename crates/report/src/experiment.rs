@@ -12,6 +12,7 @@ use linerate_record::experiment::{Decision, Effect, Remark, TableReport, TableSe
 use linerate_record::units::{bits_per_s, count};
 
 use crate::colour::Colour;
+use crate::line_budget::SCREEN_LINES;
 use crate::phrases::{self, experiment as wording};
 use crate::terminal::{TextStyle, clean, hanging_in, paint, wrapped};
 
@@ -38,11 +39,8 @@ pub fn table_json(report: &TableReport) -> String {
     crate::json::pretty(report).expect("a report has text keys only")
 }
 
-/// Lines of a screen.
-const SCREEN_LINES: usize = 40;
-
 /// Every series with its arms and what may be said of each, then what else must be known. A screen has the series that
-/// fit it, those first that say more than that nothing can be told.
+/// fit it, those first of which some arm is decided.
 #[must_use]
 pub fn table_text(report: &TableReport, look: TextStyle) -> String {
     let mut text = hanging_in(Colour::Dim, " ▸", 3, &outcome(report), look);
@@ -65,7 +63,7 @@ pub fn table_text(report: &TableReport, look: TextStyle) -> String {
     text + &remarks
 }
 
-/// Whether more can be told of a series than that no effect is shown.
+/// Whether some arm of a series is decided: an effect, none that matters, or why there is no verdict.
 fn is_telling(series: &TableSeries) -> bool {
     series.effects.iter().any(|effect| !matches!(effect.decision, Decision::NotShown | Decision::CannotTell))
 }

@@ -6,6 +6,8 @@ use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, TakesEffect};
 use linerate_record::lines::{listed, wrapped};
 use serde::Serialize;
 
+use crate::line_budget::SCREEN_LINES;
+
 /// A knob with what is shown beside it.
 #[derive(Clone, Debug)]
 pub struct KnobEntry {
@@ -31,8 +33,7 @@ pub struct Advised {
     pub devices: Vec<String>,
 }
 
-/// Lines of a screen, and of a layer on it.
-const LINES: usize = 40;
+/// Lines of a layer on a screen.
 const EACH: usize = 2;
 
 /// A line for each knob: id, value of the profile or else summary, scope, when it takes effect. Before them name and
@@ -46,7 +47,7 @@ pub fn table(entries: &[KnobEntry], profile: Option<(&str, &str)>, all: bool, co
     });
     let rows = rows(entries, columns);
     match columns {
-        Some(width) if !all && heading.lines().count() + rows.lines().count() > LINES => {
+        Some(width) if !all && heading.lines().count() + rows.lines().count() > SCREEN_LINES => {
             heading + &layers(entries, width)
         }
         _ => heading + &rows,

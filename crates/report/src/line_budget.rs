@@ -3,6 +3,9 @@
 use crate::colour::Colour;
 use crate::terminal::{TextStyle, hanging_in};
 
+/// Lines of a screen that has more than an answer.
+pub(crate) const SCREEN_LINES: usize = 40;
+
 pub(crate) const LINES: usize = 10;
 
 /// Lines that a part of the answer has at the most.

@@ -51,15 +51,16 @@ const SERIES_ROWS_LEAST: usize = 3;
 /// behind each sentence, why points ended, and how far intervals reach.
 #[must_use]
 pub fn render(view: &View, why: bool, look: TextStyle) -> String {
-    let mut text = String::new();
-    // Fewer rows where the screen does not hold all.
-    for most in [rows_most(view), Some(searched_rows(view)), Some(SERIES_ROWS_LEAST)] {
-        text = render_rows(view, why, most, look);
-        if why || look.whole || text.lines().count() <= TABLES_LINES {
-            break;
+    let mut most = rows_most(view);
+    loop {
+        let text = render_rows(view, why, most, look);
+        let fits = text.lines().count() <= TABLES_LINES;
+        if fits || why || look.whole || most == Some(SERIES_ROWS_LEAST) {
+            return text;
         }
+        // Fewer rows, since the screen does not hold all.
+        most = Some(if most.is_none() { searched_rows(view) } else { SERIES_ROWS_LEAST });
     }
-    text
 }
 
 /// The same with so many rows a series at the most.
@@ -97,7 +98,7 @@ fn render_rows(view: &View, why: bool, most: Option<usize>, look: TextStyle) -> 
             text.push_str(&verdict(view, series, why, in_full, look));
         }
     }
-    text.push_str(&if is_brief { levels_left_out(view, most) } else { String::new() });
+    text.push_str(&if is_brief { rows_left_out(view, most) } else { String::new() });
     text.push('\n');
     text.push_str(&canary(view, look));
     text.push_str(&phrases::quick_look(view).map_or_else(String::new, |reported| hanging(" ±", 3, &reported, look)));
@@ -123,7 +124,7 @@ fn searched_rows(view: &View) -> usize {
 }
 
 /// How many rows of several series that share a screen are left out.
-fn levels_left_out(view: &View, most: Option<usize>) -> String {
+fn rows_left_out(view: &View, most: Option<usize>) -> String {
     let most = most.unwrap_or(usize::MAX);
     let left: usize = view.series.iter().map(|series| series_table::row_count(series).saturating_sub(most)).sum();
     if left == 0 {

@@ -133,16 +133,16 @@ fn unknown_metrics(comparison: &Comparison) -> Option<String> {
         let runs: Vec<String> = [runs(one.a_runs, "A"), runs(one.b_runs, "B")].into_iter().flatten().collect();
         format!("{} of {} in {}", metric_word(one.metric), series.point_name(point), runs.join(" and "))
     };
-    let points = comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let each = points(comparison);
     let all: Vec<String> =
-        points.flat_map(|(series, point)| point.unknown.iter().map(move |one| named(series, point, one))).collect();
+        each.flat_map(|(series, point)| point.unknown.iter().map(move |one| named(series, point, one))).collect();
     let listed = all.join("; ");
     (!all.is_empty()).then(|| format!("not compared, since too many requests had not ended to know it: {listed}"))
 }
 
 /// Whether rates of an open loop are compared.
 fn is_open_loop(comparison: &Comparison) -> bool {
-    comparison.series.iter().flat_map(|series| &series.points).any(|point| point.rate_per_s.is_some())
+    points(comparison).any(|(_, point)| point.rate_per_s.is_some())
 }
 
 /// Whether a row says from which difference on it would have been shown.
@@ -150,7 +150,7 @@ fn says_what_would_be_shown(comparison: &Comparison) -> bool {
     let says = |c: &MetricComparison| {
         c.verdict == CompareVerdict::NotShown && c.change.is_some_and(|c| !c.too_unsteady && c.shown_from.is_some())
     };
-    comparison.series.iter().flat_map(|series| &series.points).flat_map(|point| &point.contrasts).any(says)
+    points(comparison).flat_map(|(_, point)| &point.contrasts).any(says)
 }
 
 /// The sides of which a run has no bottleneck, since other programs used its processors.
@@ -174,19 +174,35 @@ pub(crate) const fn metric_word(metric: Metric) -> &'static str {
     }
 }
 
+/// All points, each with its series.
+fn points(comparison: &Comparison) -> impl Iterator<Item = (&SeriesComparison, &PointComparison)> {
+    comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)))
+}
+
+/// Where a point is, in words.
+fn place(series: &SeriesComparison, point: &PointComparison) -> String {
+    format!("{} {}", phrases::compared_name(series), series.load(point))
+}
+
+/// The first of so many, and how many more there are.
+fn first_of(all: &[String]) -> String {
+    let more = all.len().saturating_sub(NAMED_MAX);
+    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("{}{rest}", all[..all.len() - more].join(", "))
+}
+
+/// Whether a figure of B is shown to differ from that of A.
+pub(crate) fn is_called(metric_comparison: &MetricComparison) -> bool {
+    matches!(metric_comparison.verdict, CompareVerdict::Higher | CompareVerdict::Lower)
+}
+
 /// The points at which no run of a side has a request that succeeded.
 fn unanswered(comparison: &Comparison) -> Option<String> {
-    let points = || comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
     let of_side = |side: &str, runs: usize, failed_runs: fn(&PointComparison) -> u32| {
         let is_silent = |point: &PointComparison| runs > 0 && failed_runs(point) as usize == runs;
-        let names: Vec<String> = points()
-            .filter(|(_, point)| is_silent(point))
-            .map(|(series, point)| format!("{} {}", phrases::compared_name(series), series.load(point)))
-            .collect();
-        let more = names.len().saturating_sub(NAMED_MAX);
-        let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let named = names.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
-        (!names.is_empty()).then(|| format!("no request of {side} succeeded at {named}{rest}"))
+        let silent = points(comparison).filter(|(_, point)| is_silent(point));
+        let names: Vec<String> = silent.map(|(series, point)| place(series, point)).collect();
+        (!names.is_empty()).then(|| format!("no request of {side} succeeded at {}", first_of(&names)))
     };
     let (a, b) = (comparison.a.runs.len(), comparison.b.runs.len());
     let sides = [of_side("A", a, |point| point.a_failed_runs), of_side("B", b, |point| point.b_failed_runs)];
@@ -197,36 +213,25 @@ fn unanswered(comparison: &Comparison) -> Option<String> {
 /// What was called, in a sentence.
 fn closing(comparison: &Comparison) -> Option<String> {
     let mut called = Vec::new();
-    for series in &comparison.series {
-        for point in &series.points {
-            let differs = |c: &&MetricComparison| matches!(c.verdict, CompareVerdict::Higher | CompareVerdict::Lower);
-            called.extend(point.contrasts.iter().filter(differs).map(|metric_comparison| {
-                let at = format!("{} {}", phrases::compared_name(series), series.load(point));
-                format!(
-                    "{} {} at {at}",
-                    metric_word(metric_comparison.metric),
-                    phrases::change(metric_comparison.share)
-                )
-            }));
-        }
+    for (series, point) in points(comparison) {
+        let at = place(series, point);
+        called.extend(point.contrasts.iter().filter(|one| is_called(one)).map(|metric_comparison| {
+            format!("{} {} at {at}", metric_word(metric_comparison.metric), phrases::change(metric_comparison.share))
+        }));
     }
-    let more = called.len().saturating_sub(NAMED_MAX);
-    called.truncate(NAMED_MAX);
-    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
     match (comparison.tests, called.is_empty()) {
         (0, _) => None,
         (_, true) => Some("no difference is shown".to_owned()),
-        _ => Some(format!("B against A: {}{rest}", called.join(", "))),
+        _ => Some(format!("B against A: {}", first_of(&called))),
     }
 }
 
 fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) -> String {
     let share = phrases::percent(threshold.share);
     // Throughputs that were not tested, in the order of the names of their points.
-    let points = || comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
     let is_tested =
         |(series, point): &(&SeriesComparison, &PointComparison)| !threshold.missed.contains(&series.point_name(point));
-    let throughputs = points().filter(is_tested).filter_map(|(_, point)| {
+    let throughputs = points(comparison).filter(is_tested).filter_map(|(_, point)| {
         let is_throughput = |metric_comparison: &&MetricComparison| metric_comparison.metric == Metric::Throughput;
         let found = point.contrasts.iter().find(is_throughput);
         found
@@ -241,7 +246,7 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
         [] => String::new(),
         names => format!("; too little data at {}", names.join(", ")),
     };
-    let unsteady: Vec<String> = points()
+    let unsteady: Vec<String> = points(comparison)
         .filter(|(_, point)| {
             let is_unsteady = |c: &MetricComparison| {
                 c.verdict == CompareVerdict::NotShown && c.change.is_some_and(|c| c.too_unsteady)
@@ -259,7 +264,7 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
         let of_name = |(series, point): &(&SeriesComparison, &PointComparison)| {
             series.point_name(point) == **name && point.b_failed_runs > point.a_failed_runs
         };
-        points().any(|of| of_name(&of))
+        points(comparison).any(|one| of_name(&one))
     };
     let (failed, slower): (Vec<&String>, Vec<&String>) = threshold.missed.iter().partition(has_failed);
     let listed = |names: &[&String]| names.iter().map(|name| name.as_str()).collect::<Vec<&str>>().join(", ");
@@ -275,10 +280,8 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
 
 #[cfg(test)]
 mod tests {
-    use linerate_analysis::compare::{COMPARISON_SCHEMA, ComparedRuns};
-
     use super::*;
-    use crate::comparison::tests::{run, series};
+    use crate::comparison::tests::{comparison, run, series};
 
     #[test]
     fn what_is_not_compared_is_named_with_the_runs_that_leave_it_unknown() {
@@ -294,18 +297,7 @@ mod tests {
             contrasts: Vec::new(),
             unknown,
         };
-        let comparison = |unknown| Comparison {
-            schema: COMPARISON_SCHEMA,
-            a: ComparedRuns { runs: Vec::new() },
-            b: ComparedRuns { runs: Vec::new() },
-            enough_runs: true,
-            apart_in_time: false,
-            tests: 0,
-            series: vec![series(vec![point(unknown)])],
-            unmatched: Vec::new(),
-            setup: Vec::new(),
-            threshold: None,
-        };
+        let comparison = |unknown| comparison(series(vec![point(unknown)]));
         let reported = |unknown| noted(&comparison(unknown)).into_iter().find(|(lead, _)| *lead == "unknown");
         assert_eq!(reported(Vec::new()), None);
         let unknown = |metric, a_runs, b_runs| UnknownMetric { metric, a_runs, b_runs };

@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn each_contradiction_is_told_and_its_neighbour_is_not() {
         type Settings<'s> = &'s [(&'s str, &'s str)];
-        let cases: [(Settings, Settings, &str); 9] = [
+        let cases: [(Settings, Settings, &str); 10] = [
             (
                 &[("net.ipv4.tcp_rmem", "67108864 134217728 268435456"), ("net.core.rmem_max", "268435456")],
                 &[("net.ipv4.tcp_rmem", "4096 131072 6291456")],
@@ -283,6 +283,11 @@ mod tests {
                 &[("net.core.rmem_default", "400000"), ("net.core.rmem_max", "212992")],
                 &[("net.core.rmem_default", "212992"), ("net.core.rmem_max", "212992")],
                 "exceeds net.core.rmem_max",
+            ),
+            (
+                &[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "2000")],
+                &[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "4000")],
+                "a round still ends",
             ),
             (
                 &[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "2000")],
