@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::failure_kind::FAILED_LATER;
 use linerate_record::run::{failure_kind, is_throttling};
 use linerate_record::units::{grouped, percent};
 
@@ -25,8 +26,9 @@ fn of_point(point: &Point) -> Option<PointFinding> {
     // Attempts that were made again are no errors, and were turned away all the same.
     let again = point.retries.iter().filter(|(kind, _)| is_throttling(kind)).map(|(_, n)| *n).sum::<u64>();
     let count = (throttled.values().sum::<u64>() + again).max(point.throttled);
-    // A request that is made again is several attempts.
-    let attempts = point.ended_count() + point.retry_count();
+    // A request that is made again is several attempts. Of those in flight at the end, the kind is not recorded.
+    let failed_later = point.errors.get(FAILED_LATER).copied().unwrap_or(0);
+    let attempts = (point.ended_count() + point.retry_count()).saturating_sub(failed_later);
     let share = (count as f64 / attempts.max(1) as f64).min(1.0);
     let failed =
         if throttled.is_empty() { String::new() } else { format!("; failed: {}", failure_kind::counts(&throttled)) };
@@ -43,7 +45,7 @@ fn of_point(point: &Point) -> Option<PointFinding> {
 mod tests {
     use super::*;
     use crate::build::build;
-    use crate::build::tests::records;
+    use crate::build::tests::{self, records};
 
     #[test]
     fn replies_that_ask_for_less_are_told_beside_other_failures() {
@@ -57,6 +59,17 @@ mod tests {
             assert_eq!(found.is_some(), reported, "{kind}");
             assert!(found.is_none_or(|f| f.evidence == format!("5 of 1005 attempts; failed: {kind}: 5")), "{found:?}");
         }
+    }
+
+    #[test]
+    fn what_was_in_flight_at_the_end_is_no_attempt_that_was_let_in() {
+        let rejected = [("http 503 SlowDown".to_owned(), 15), (FAILED_LATER.to_owned(), 2)];
+        let mut point = Point { errors: rejected.into(), requests: 0, throttled: 15, ..tests::point(2, 0.0) };
+        let found = of_point(&point).unwrap();
+        assert_eq!(found.claim, "the target rejected 100 % of all attempts as too many at a time");
+        assert!(found.evidence.starts_with("15 of 15 attempts"), "{}", found.evidence);
+        point.requests = 5;
+        assert!(of_point(&point).unwrap().evidence.starts_with("15 of 20 attempts"));
     }
 
     #[test]
