@@ -44,6 +44,9 @@ const LINES_BEHIND: usize = 3;
 /// the tables alone take more than one.
 const KINDS_LEAST: [usize; 2] = [1, 3];
 
+/// Series that are named before a claim about several of them; more are counted.
+const CLAIM_SERIES: usize = 4;
+
 /// Fewest rows of a series of a search: the knee, the best, and either end.
 const SERIES_ROWS_LEAST: usize = 3;
 
@@ -93,9 +96,13 @@ fn render_rows(view: &View, why: bool, most: Option<usize>, look: TextStyle) -> 
             text.push_str(&hanging(" ▸", 3, &phrases::sustained(sustained, &slo.to_string()), look));
         }
         let is_new = series.limit.as_ref().is_some_and(|limit| claims.insert(&limit.claim));
+        if let Some(limit) = series.limit.as_ref().filter(|_| is_new || why) {
+            let in_full = why || view.series.len() == 1;
+            let holders = if why { String::new() } else { series_with(view, &limit.claim) };
+            text.push_str(&limit_lines(limit, &holders, in_full, look));
+        }
         if is_new || !is_brief {
-            let in_full = why || (is_new && view.series.len() == 1);
-            text.push_str(&verdict(view, series, why, in_full, look));
+            text.push_str(&reasons(view, series, why, look));
         }
     }
     text.push_str(&if is_brief { rows_left_out(view, most) } else { String::new() });
@@ -130,7 +137,23 @@ fn rows_left_out(view: &View, most: Option<usize>) -> String {
     if left == 0 {
         return String::new();
     }
-    format!(" … {} with --why\n", phrases::plural(left as u64, "more row"))
+    let is_open = view.series.iter().any(series_table::is_open);
+    format!(" … {} with --why\n", series_table::more_levels(left as u64, is_open))
+}
+
+/// The series that have a claim, before it, where several do: it is made once, at the first of them.
+fn series_with(view: &View, claim: &str) -> String {
+    let has_claim = |series: &&Series| series.limit.as_ref().is_some_and(|limit| limit.claim == claim);
+    let having: Vec<String> = view.series.iter().filter(has_claim).map(phrases::series_name).collect();
+    match having.len() {
+        ..2 => String::new(),
+        count if count == view.series.len() => "all series: ".to_owned(),
+        count => {
+            let more = count.saturating_sub(CLAIM_SERIES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{}{more}: ", having[..count.min(CLAIM_SERIES)].join(", "))
+        }
+    }
 }
 
 /// What helps where only some objects could be written before a load, and all failures may pass; empty otherwise.
@@ -225,13 +248,9 @@ fn header(view: &View, look: TextStyle) -> String {
     format!("{title} {}\n", reported.join(between))
 }
 
-/// What bound a series. Its readings and remedy are said where it is the only one, and with `why` for each, as are
-/// those that only who doubts the rest needs.
-fn verdict(view: &View, series: &Series, why: bool, in_full: bool, look: TextStyle) -> String {
+/// What is planned for a series, and with `why` what only who doubts the rest needs.
+fn reasons(view: &View, series: &Series, why: bool, look: TextStyle) -> String {
     let mut text = String::new();
-    if let Some(limit) = &series.limit {
-        text.push_str(&limit_lines(limit, in_full, look));
-    }
     // Without reasons, the plan is below the growth over clients, once for all.
     if let Some(predicted) = series.predicted.as_ref().filter(|_| why || view.growth.is_empty()) {
         text.push_str(&hanging("   plan", 18, &phrases::predicted(predicted), look));
@@ -264,8 +283,10 @@ fn client_ceiling_line(series: &Series, ceiling: &ClientCeiling, verify: bool, l
     hanging("   client ceiling", 18, &reported, look)
 }
 
-fn limit_lines(limit: &SeriesLimit, in_full: bool, look: TextStyle) -> String {
-    let claim = hanging(" ▸", 3, &limit.claim, look);
+/// What bound a series, or each of `holders`. Its readings and remedy are said where it is the only one, and with
+/// reasons for each.
+fn limit_lines(limit: &SeriesLimit, holders: &str, in_full: bool, look: TextStyle) -> String {
+    let claim = hanging(" ▸", 3, &format!("{holders}{}", limit.claim), look);
     let parts = [("   why", &limit.evidence), ("   try", &limit.remedy)];
     claim + &parts.iter().filter(|_| in_full).map(|(mark, text)| hanging(mark, 18, text, look)).collect::<String>()
 }

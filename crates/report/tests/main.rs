@@ -13,5 +13,6 @@ mod planned;
 mod plans;
 mod rolled;
 mod rollouts;
+mod screens;
 mod tried;
 mod visits;

@@ -5,6 +5,7 @@ use std::iter;
 
 use linerate_analysis::knee::{Knee, KneeOutcome};
 use linerate_analysis::view::{BoundFigures, ClientFigures, Measure, OpFigures, Point, Series};
+use linerate_record::run::is_throttling;
 use linerate_record::units::{bytes_per_s_iec, count, percent};
 
 use super::{SERIES_ROWS_LEAST, TextStyle, clean, hanging, paint, width, wrapped};
@@ -131,19 +132,46 @@ fn errors(point: &Point) -> String {
         |n: u64, there: &str| if n > 0 { format!("  {} failed{there}", count(n as f64)) } else { String::new() };
     let at_end = point.failed_at_end;
     let in_warmup = point.warmup_error_count() - at_end;
-    [(point.error_count(), ""), (in_warmup, " in warm-up"), (at_end, " behind the measured time")]
+    let throttled = throttled_share(throttled_by_kind(point).map_or(0, |(failed, _)| failed), point.error_count());
+    [(point.error_count(), &*throttled), (in_warmup, " in warm-up"), (at_end, " behind the measured time")]
         .map(|(count, place)| reported(count, place))
         .concat()
 }
 
-/// Attempts that a row of figures has no room for.
+/// How many of the throttled attempts are failed requests, and how many were retried; nothing where the errors by kind
+/// do not show it.
+fn throttled_by_kind(point: &Point) -> Option<(u64, u64)> {
+    let [failed, retried] = [&point.errors, &point.retries]
+        .map(|kinds| kinds.iter().filter(|(kind, _)| is_throttling(kind)).map(|(_, n)| n).sum::<u64>());
+    // A status that asks for fewer requests is not counted as throttled without S3's code for it.
+    if retried == 0 && failed > point.throttled {
+        return Some((point.throttled, 0));
+    }
+    (failed + retried == point.throttled).then_some((failed, retried))
+}
+
+/// `, all throttled` or `, 15 of them throttled`.
+fn throttled_share(throttled: u64, all: u64) -> String {
+    match throttled {
+        0 => String::new(),
+        n if n < all => format!(", {} of them throttled", phrases::grouped(n)),
+        1 => ", throttled".to_owned(),
+        _ => ", all throttled".to_owned(),
+    }
+}
+
+/// Attempts that a row of figures has no room for. Failed requests that were throttled are in the row.
 fn attempts_line(point: &Point, look: TextStyle) -> String {
     let (retries, rests) = (point.retry_count(), point.rested_share + point.paused_share);
+    let by_kind = throttled_by_kind(point);
     let mut parts = Vec::new();
+    let retried = by_kind.map_or(0, |(_, retried)| retried);
     let counted = [
-        (retries, "attempts were retried"),
-        // Without retries, each of these is a request that failed.
-        (point.throttled, if retries > 0 { "were throttled" } else { "of the failures were throttling" }),
+        (retries, format!("attempts were retried{}", throttled_share(retried, retries))),
+        (
+            if by_kind.is_some() { 0 } else { point.throttled },
+            if retries > 0 { "were throttled" } else { "attempts were throttled" }.to_owned(),
+        ),
     ];
     let counted = counted.into_iter().filter(|(n, _)| *n > 0);
     let counted: Vec<String> = counted.map(|(n, what)| format!("{} {what}", phrases::grouped(n))).collect();
@@ -199,10 +227,22 @@ pub(super) fn is_brief(why: bool, most: Option<usize>) -> bool {
     !why && most.is_some_and(|most| most <= SERIES_ROWS_LEAST)
 }
 
+pub(super) fn is_open(series: &Series) -> bool {
+    series.points.iter().any(|point| point.open.is_some())
+}
+
+/// How many rows are left out: `3 more concurrencies`, or of open loops `3 more rates`.
+pub(super) fn more_levels(count: u64, is_open: bool) -> String {
+    match (is_open, count) {
+        (true, _) => phrases::plural(count, "more rate"),
+        (false, 1) => "1 more concurrency".to_owned(),
+        (false, _) => format!("{} more concurrencies", phrases::grouped(count)),
+    }
+}
+
 /// The names above the rows of a series.
 pub(super) fn heads(series: &Series) -> String {
-    let is_open = series.points.iter().any(|point| point.open.is_some());
-    if is_open { open_table_header() } else { table_header(series.measure) }
+    if is_open(series) { open_table_header() } else { table_header(series.measure) }
 }
 
 /// The rows of a series, below `heads` where these are not those of the series above: one a concurrency or rate, with
@@ -244,7 +284,7 @@ pub(super) fn series_table(
         text.push_str(&if is_brief { String::new() } else { attempts_line(point, look) });
     }
     if rows.len() < all && !is_brief {
-        let left_out = phrases::plural((all - rows.len()) as u64, "more row");
+        let left_out = more_levels((all - rows.len()) as u64, is_open(series));
         text.push_str(&format!("{:at$}{left_out} with --why\n", "", at = FIGURES_AT));
     }
     let held = phrases::held_but_for(series);
