@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
                 keys::remember_keys_of_files();
             }
             let typed: Vec<_> = std::env::args_os().skip(1).collect();
-            progress::print_error(&format!("error: {}", printing::with_short_values(&failure.to_string(), &typed)));
+            progress::print_failure(&format!("error: {}", printing::with_short_values(&failure.to_string(), &typed)));
             failure.exit_code()
         }
     }

@@ -107,6 +107,11 @@ fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
         output.status.code() == Some(2) && reported.contains("this run has no series of \"put.errors>1%\""),
         "{reported}"
     );
+    let sizes = ["--obj.size", "1KiB,2KiB", "--output", "sizes/run"];
+    let sized = [&["bench", "--op", "stat,get", "--concurrent", "1"], &sizes[..], &short[2..]].concat();
+    assert!(run(folder.path(), &sized).0.status.success());
+    let (_, reported) = run(folder.path(), &["report", "sizes/run", "--fail-if", "put.errors>1%"]);
+    assert!(reported.ends_with(": it has get, stat\n"), "each of four series is named once: {reported}");
     let bench = ["bench", "--op", "get", "--concurrent", "1"];
     for (threshold, code, expected) in [
         ("get.p50>1us", 5, "error: get.p50>1us: p50 was"),

@@ -21,8 +21,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Machines", &["fleet", "lab"]),
 ];
 
-/// Verbs that are in no group: nobody starts an agent by hand, and completions and manual pages are requested once.
-#[cfg(test)]
+/// Verbs that are in no group, and named in a line: nobody starts an agent by hand, and completions and manual pages
+/// are requested once.
 const ONCE: [&str; 3] = ["agent", "completions", "man"];
 
 /// The flags that matter of commands with too many for a screen, at most twelve each.
@@ -184,6 +184,7 @@ fn verb_rows(command: &Command, columns: usize) -> Vec<String> {
             lines.push(format!("{title}:"));
             lines.extend(names.iter().filter_map(|name| command.find_subcommand(name)).flat_map(row));
         }
+        lines.push(format!("Also: {}", ONCE.join(", ")));
         lines
     } else {
         all.into_iter().flat_map(row).collect()
@@ -313,6 +314,8 @@ mod tests {
         let mut verbs: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
         verbs.sort_unstable();
         assert_eq!(grouped, verbs);
+        let text = short_help(&["linerate".to_owned(), "-h".to_owned()]);
+        assert!(text.contains("\n  import ") && text.contains("\nAlso: agent, completions, man\n"), "{text}");
     }
 
     /// Holds that every verb has its whole sentence, and every flag has, or those that matter are there; whether all

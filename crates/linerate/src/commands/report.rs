@@ -128,7 +128,9 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
             .map_err(|why| Failure::usage(format!("--site {}: the run is not of this site: {why}", site.display())))?;
     }
     let held = thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
-        let workloads: Vec<&str> = view.series.iter().map(|series| series.workload.kind()).collect();
+        let mut workloads: Vec<&str> = view.series.iter().map(|series| series.workload.kind()).collect();
+        workloads.sort_unstable();
+        workloads.dedup();
         Failure::usage(format!("this run has no series of \"{threshold}\": it has {}", workloads.join(", ")))
     })?;
     let rendered = match flags.shown.chosen() {

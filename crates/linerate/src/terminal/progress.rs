@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_record::histogram::{self, Latencies};
 use linerate_record::run::{Interval, IntervalRow};
+use linerate_record::shell;
 use linerate_record::units::{bytes_per_s_iec, count, duration_ns, grouped};
 
 use crate::terminal::printing;
@@ -163,9 +164,22 @@ fn interval_parts(label: &str, figures: &Interval<Latencies>, has_success: bool)
     ]
 }
 
-/// Columns of the terminal on standard error; as many as it takes where it has none.
+/// Says why a command failed, in lines of the terminal that standard error is.
+pub(crate) fn print_failure(text: &str) {
+    // Keys are masked before a line ends within one.
+    let text = printing::terminal_text(text);
+    print_error(&columns().map_or_else(|| text.clone(), |columns| wrap_line(&text, columns)));
+}
+
+/// Columns of the terminal on standard error; none where it is none, or where its size is not known.
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// The same; as many as it takes where there are none.
 fn width() -> usize {
-    rustix::termios::tcgetwinsize(std::io::stderr()).map_or(WIDE_COLUMNS, |size| usize::from(size.ws_col).max(1))
+    columns().unwrap_or(WIDE_COLUMNS)
 }
 
 /// Columns of the live line's message.
@@ -190,8 +204,8 @@ fn truncate_at_word(text: &str, columns: usize) -> String {
     if columns > 0 { format!("{reported}…") } else { reported }
 }
 
-/// A line above the live one, broken between words where a terminal is narrower: what follows is indented below what is
-/// said first. Figures stand in columns, whose gaps are closed then.
+/// A line above the live one, or of a failure, broken between words where a terminal is narrower: what follows is
+/// indented below what is said first. Figures stand in columns, whose gaps are closed then; a command stays whole.
 fn wrap_line(text: &str, columns: usize) -> String {
     const INDENT: usize = 4;
     let lines = text.split('\n').map(|line| {
@@ -200,7 +214,7 @@ fn wrap_line(text: &str, columns: usize) -> String {
         }
         let lead = line.chars().take_while(|c| *c == ' ').count().min(columns / 2);
         let (mut reported, mut at) = (" ".repeat(lead), lead);
-        for word in line.split_whitespace() {
+        for word in shell::pieces(line) {
             let long = word.chars().count();
             let gap = usize::from(at > lead);
             if gap > 0 && at + gap + long > columns {
@@ -263,6 +277,19 @@ mod tests {
             assert!(reported.split_whitespace().eq(row.split_whitespace()), "{columns}: {reported:?}");
         }
         assert!(!wrap_line("a-word-longer-than-all", 5).starts_with('\n'));
+    }
+
+    #[test]
+    fn an_error_is_broken_between_words_and_a_command_in_it_never() {
+        let command = "linerate clean runs/1120-0931-get --profile 'prof  x'";
+        let error = format!("error: 12 objects below bench/ could not be deleted: the target refused it; {command}");
+        for columns in [60, 80] {
+            let reported = wrap_line(&error, columns);
+            assert!(reported.lines().all(|line| line.chars().count() <= columns), "{columns}: {reported}");
+            assert!(reported.lines().count() > 1 && reported.contains(command), "{columns}: {reported}");
+        }
+        let listed = "error: 2 mistakes\n  a.csv:1: x y\n  a.csv:2: z";
+        assert_eq!(wrap_line(listed, 12), "error: 2\n    mistakes\n  a.csv:1: x\n      y\n  a.csv:2: z");
     }
 
     #[test]
