@@ -47,6 +47,7 @@ use linerate_record::reading::MachineShare;
 use crate::root::{Root, text};
 use processor_share::CpuCounters;
 
+pub(crate) use links::interface_of;
 pub(crate) use processor_share::{Periods, parse_periods};
 pub(crate) use static_keys::cpu_cgroups;
 

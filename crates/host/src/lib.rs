@@ -13,6 +13,7 @@ pub mod capture;
 mod clock;
 pub mod container;
 mod cpu;
+mod discovery;
 mod disk;
 mod error;
 pub mod fingerprint;
@@ -41,6 +42,7 @@ mod tcp;
 pub mod watch;
 
 pub use boot::boot_id;
+pub use discovery::node_facts;
 pub use firmware::firmware;
 pub use interface_drivers::machine;
 pub use reading::reading;

@@ -12,7 +12,7 @@ mod counter_delta;
 mod descriptions;
 mod drives;
 mod engine;
-mod engine_devices;
+pub(crate) mod engine_devices;
 mod engines;
 mod frequency;
 mod links;

@@ -56,11 +56,11 @@ pub fn serving(root: &Root, hosts: &[SocketAddr]) -> Option<Serving> {
 }
 
 /// The inode in `net:[4026531840]`.
-fn namespace(root: &Root, process: &str) -> Option<u64> {
+pub(crate) fn namespace(root: &Root, process: &str) -> Option<u64> {
     bracketed(&std::fs::read_link(root.0.join(format!("proc/{process}/ns/net"))).ok()?, "net:[")
 }
 
-fn bracketed(link: &std::path::Path, before: &str) -> Option<u64> {
+pub(crate) fn bracketed(link: &std::path::Path, before: &str) -> Option<u64> {
     link.to_str()?.strip_prefix(before)?.strip_suffix(']')?.parse().ok()
 }
 
@@ -121,7 +121,7 @@ fn parse_socket(line: &str) -> Option<(SocketAddr, bool, u64)> {
 }
 
 /// Addresses are printed as numbers of 32 bits in the memory order of the machine.
-fn parse_address(hex: &str) -> Option<IpAddr> {
+pub(crate) fn parse_address(hex: &str) -> Option<IpAddr> {
     let word = |at: usize| Some(u32::from_str_radix(hex.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
     match hex.len() {
         8 => Some(Ipv4Addr::from(word(0)?).into()),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{AuditFinding, Difference};
+use crate::discovery::NodeFacts;
 use crate::knob::Snapshot;
 use crate::machine::Machine;
 
@@ -73,6 +74,9 @@ pub struct MachineState {
     /// Firmware, as far as sysfs shows it.
     #[serde(default)]
     pub firmware: Vec<Firmware>,
+    /// What a site is discovered from in addition.
+    #[serde(default)]
+    pub facts: NodeFacts,
 }
 
 /// A node that was reached, or why it was not.

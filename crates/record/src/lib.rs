@@ -9,6 +9,7 @@ pub mod audit;
 pub mod canary;
 pub mod device_name;
 pub mod diagnosis;
+pub mod discovery;
 pub mod experiment;
 pub mod explanation;
 pub mod finding;

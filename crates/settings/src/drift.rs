@@ -157,7 +157,7 @@ mod tests {
             setting("block.scheduler", Some("nvme1n1"), "none"),
         ];
         let firmware = vec![Firmware { part: "BIOS".to_owned(), version: "Maker 2.4".to_owned() }];
-        MachineState { snapshot, firmware }
+        MachineState { snapshot, firmware, ..MachineState::default() }
     }
 
     /// What is said of 56 nodes of which some are changed.

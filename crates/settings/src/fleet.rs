@@ -121,7 +121,7 @@ mod tests {
         let state = |value: &str| {
             let mut snapshot = machine();
             set(&mut snapshot, "net.core.somaxconn", None, value);
-            MachineState { snapshot, firmware: Vec::new() }
+            MachineState { snapshot, ..MachineState::default() }
         };
         let states = [state("128"), state("65535"), state("128"), state("256")];
         let names = ["a", "b", "c", "d"];

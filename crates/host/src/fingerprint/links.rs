@@ -51,7 +51,7 @@ fn below(root: &Root, name: &str, all: &mut BTreeSet<String>) {
 }
 
 /// The kernel knows best: rules, tables, the machine's own addresses. A captured machine has the main table only.
-fn interface_of(root: &Root, host: IpAddr) -> io::Result<String> {
+pub(crate) fn interface_of(root: &Root, host: IpAddr) -> io::Result<String> {
     if host.is_loopback() {
         return Ok("lo".to_owned());
     }

@@ -24,7 +24,7 @@ const MOST_RANGES: usize = 4;
 const MOST_BYTES: usize = 4_096;
 
 /// A block device by its major and minor number.
-pub(super) type DeviceNumber = (u32, u32);
+pub(crate) type DeviceNumber = (u32, u32);
 
 /// Devices of all these processes; none where those of one of them cannot be told.
 pub(super) fn devices(
@@ -84,14 +84,14 @@ fn folders(arguments: &str) -> Option<Vec<(String, bool)>> {
 }
 
 /// The folder of `/data`, and of `http://host{1...4}:9000/data`.
-fn data_path(argument: &str) -> Option<&str> {
+pub(crate) fn data_path(argument: &str) -> Option<&str> {
     let rest = argument.strip_prefix("http://").or_else(|| argument.strip_prefix("https://"));
     let path = rest.map_or(argument, |rest| rest.find('/').map_or("", |at| &rest[at..]));
     path.starts_with('/').then_some(path)
 }
 
 /// `/data1` and `/data2` of `/data{1...2}`; none of what stands for nothing, for too much, or for other digits.
-fn expanded(path: &str) -> Option<Vec<String>> {
+pub(crate) fn expanded(path: &str) -> Option<Vec<String>> {
     if path.len() > MOST_BYTES || path.matches('{').count() > MOST_RANGES {
         return None;
     }
@@ -105,22 +105,25 @@ fn expanded(path: &str) -> Option<Vec<String>> {
 
 /// Where something is mounted, and the device that it is on; file systems that are on none have one of major 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Mount {
+pub(crate) struct Mount {
     at: String,
-    device: DeviceNumber,
+    pub(crate) device: DeviceNumber,
+    pub(crate) file_system: String,
 }
 
 /// A line of `proc_pid_mountinfo(5)`: `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`.
-fn mount(line: &str) -> Option<Mount> {
+pub(crate) fn mount(line: &str) -> Option<Mount> {
+    let (_, behind) = line.split_once(" - ").unwrap_or_default();
+    let file_system = behind.split(' ').next().unwrap_or_default().to_owned();
     let mut fields = line.split(' ').skip(2);
     let (major, minor) = fields.next()?.split_once(':')?;
     let at = unescaped(fields.nth(1)?);
-    Some(Mount { at, device: (major.parse().ok()?, minor.parse().ok()?) })
+    Some(Mount { at, device: (major.parse().ok()?, minor.parse().ok()?), file_system })
 }
 
 /// What is mounted nearest above a folder, `/` left aside: where data are to be and nothing is mounted, the system's
 /// drive is none of the engine's.
-fn mounted<'a>(folder: &str, mounts: &'a [Mount]) -> Option<&'a Mount> {
+pub(crate) fn mounted<'a>(folder: &str, mounts: &'a [Mount]) -> Option<&'a Mount> {
     let depth = |mount: &&Mount| Path::new(&mount.at).components().count();
     let above = mounts.iter().filter(|mount| depth(mount) > 1 && Path::new(folder).starts_with(&mount.at));
     // Of those mounted at one place, the last covers the others.

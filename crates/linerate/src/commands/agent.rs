@@ -216,7 +216,8 @@ fn read_machine(root: &Root) -> Result<String, String> {
     let knobs = catalogue::knobs();
     let requested = SnapshotRequest { knobs: &knobs, pids: &[], netns: None };
     let snapshot = linerate_host::snapshot(root, &requested);
-    let state = MachineState { snapshot, firmware: linerate_host::firmware(root) };
+    let (firmware, facts) = (linerate_host::firmware(root), linerate_host::node_facts(root));
+    let state = MachineState { snapshot, firmware, facts };
     let json = serde_json::to_string(&state).map_err(|error| error.to_string())?;
     if json.len() > ANSWER_BYTES_MAX {
         return Err(format!("what an audit reads of this machine is longer than {ANSWER_BYTES_MAX} bytes"));
