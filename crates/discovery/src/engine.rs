@@ -1,0 +1,168 @@
+//! The S3 server, and how it lays data out: by its processes, its settings and the sets that it wrote down on drives.
+
+use std::collections::BTreeSet;
+
+use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind, DriveFormat, EngineFacts};
+
+use crate::DiscoveredNode;
+use crate::tree::{SiteEntry, assumed, derived, read_as};
+use crate::votes::{named, settled, vote};
+
+/// Programs, and the products that a site has for them.
+const PRODUCTS: [(&str, &str); 4] =
+    [("minio", "minio"), ("rustfs", "rustfs"), ("radosgw", "ceph-rgw"), ("garage", "garage")];
+
+/// Settings that state the parity of objects, as `EC:4`.
+const PARITY: [&str; 2] = ["MINIO_STORAGE_CLASS_STANDARD", "RUSTFS_STORAGE_CLASS_STANDARD"];
+
+fn product(engine: &EngineFacts) -> Option<&'static str> {
+    PRODUCTS.iter().find(|(program, _)| *program == engine.program).map(|(_, product)| *product)
+}
+
+/// The keys of the engine of a site with so many drives.
+pub(crate) fn entries(
+    storage: &[DiscoveredNode<'_>],
+    drives: u64,
+    findings: &mut Vec<DiscoveryFinding>,
+) -> Vec<SiteEntry> {
+    let own = |node: &DiscoveredNode<'_>| node.state.facts.engines.iter().find_map(product);
+    let Some(vote) = settled("engine", vote(storage, own), |product| (*product).to_owned(), findings) else {
+        findings.push(DiscoveryFinding {
+            kind: DiscoveryKind::Unread,
+            claim: "no S3 server that linerate knows runs on the storage nodes".to_owned(),
+            remedy: "write its product into the site file, or start it first".to_owned(),
+            nodes: storage.iter().map(|node| node.name.to_owned()).collect(),
+        });
+        return vec![assumed("product", "minio", "no S3 server was found")];
+    };
+    without_engine(storage, findings);
+    let mut entries = vec![read_as("product", &vote, vote.value, "processes")];
+    let formats = formats(storage);
+    entries.extend(protection(storage, findings));
+    entries.extend(set_drives(drives, &formats, findings));
+    placement(storage, &formats, findings);
+    entries.extend(tls(storage, findings));
+    entries
+}
+
+/// Storage nodes on which no server runs, while others have one.
+fn without_engine(storage: &[DiscoveredNode<'_>], findings: &mut Vec<DiscoveryFinding>) {
+    let without: Vec<&str> =
+        storage.iter().filter(|node| node.state.facts.engines.is_empty()).map(|node| node.name).collect();
+    if without.is_empty() {
+        return;
+    }
+    findings.push(DiscoveryFinding {
+        kind: DiscoveryKind::Contradiction,
+        claim: format!("no S3 server runs on {}, which the fleet says is for storage", named(&without)),
+        remedy: "start it, or give such nodes another role in the fleet file".to_owned(),
+        nodes: without.iter().map(|name| (*name).to_owned()).collect(),
+    });
+}
+
+/// The parity that the engine was told; without it, it chooses one by the size of its sets.
+fn protection(storage: &[DiscoveredNode<'_>], findings: &mut Vec<DiscoveryFinding>) -> Option<SiteEntry> {
+    let stated = |node: &DiscoveredNode<'_>| {
+        let engine = node.state.facts.engines.iter().find(|engine| product(engine).is_some())?;
+        let text = PARITY.iter().find_map(|name| engine.settings.get(*name))?;
+        let parity: u32 = text.trim().strip_prefix("EC:")?.parse().ok()?;
+        Some(format!("EC:{parity}"))
+    };
+    let vote = settled("parity", vote(storage, stated), Clone::clone, findings)?;
+    Some(read_as("protection", &vote, &vote.value, "the storage class in the engine's environment"))
+}
+
+/// What drives say of their sets.
+fn formats<'a>(storage: &[DiscoveredNode<'a>]) -> Vec<(&'a str, &'a DriveFormat)> {
+    let of_node = |node: &DiscoveredNode<'a>| {
+        let name = node.name;
+        let drives = node.state.facts.engines.iter().flat_map(|engine| &engine.drives);
+        drives.filter_map(move |drive| Some((name, drive.format.as_ref()?))).collect::<Vec<_>>()
+    };
+    storage.iter().flat_map(of_node).collect()
+}
+
+/// Drives of a set, where all sets have as many, and so many drives make sets of that size.
+fn set_drives(
+    drives: u64,
+    formats: &[(&str, &DriveFormat)],
+    findings: &mut Vec<DiscoveryFinding>,
+) -> Option<SiteEntry> {
+    let sizes: BTreeSet<u32> = formats.iter().flat_map(|(_, format)| format.sets.iter().copied()).collect();
+    let sets: BTreeSet<&[u32]> = formats.iter().map(|(_, format)| &format.sets[..]).collect();
+    match (sizes.len(), sizes.first()) {
+        (0, _) | (_, None) => None,
+        (1, Some(size)) => {
+            let counts: Vec<String> = sets.iter().map(|sets| sets.len().to_string()).collect();
+            let from = format!("format.json of {} drives; number of sets: {}", formats.len(), counts.join(" and "));
+            // Where drives are missing, sets of that size do not come out, and the site would be refused.
+            let is_whole = *size > 0 && drives > 0 && drives.is_multiple_of(u64::from(*size));
+            is_whole.then(|| derived("set_drives", &size.to_string(), &from))
+        }
+        _ => {
+            let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+            findings.push(DiscoveryFinding {
+                kind: DiscoveryKind::Contradiction,
+                claim: format!("erasure sets of {} drives: pools of several geometries", sizes.join(" and ")),
+                remedy: "describe each pool as a kind of nodes; a site has one size of sets, or the engine's choice"
+                    .to_owned(),
+                nodes: Vec::new(),
+            });
+            None
+        }
+    }
+}
+
+/// Drives of one set on one node, drives that no set knows, and several deployments.
+fn placement(storage: &[DiscoveredNode<'_>], formats: &[(&str, &DriveFormat)], findings: &mut Vec<DiscoveryFinding>) {
+    let mut push = |claim: String, remedy: &str, nodes: Vec<String>| {
+        findings.push(DiscoveryFinding { kind: DiscoveryKind::Contradiction, claim, remedy: remedy.to_owned(), nodes });
+    };
+    let deployments: BTreeSet<&str> = formats.iter().map(|(_, format)| format.deployment.as_str()).collect();
+    if deployments.len() > 1 {
+        push(
+            format!("drives of {} deployments: the nodes are of several clusters", deployments.len()),
+            "give a fleet file that has the nodes of one",
+            Vec::new(),
+        );
+    }
+    let strangers: BTreeSet<&str> =
+        formats.iter().filter(|(_, format)| format.set.is_none()).map(|(name, _)| *name).collect();
+    if !strangers.is_empty() {
+        let names: Vec<&str> = strangers.into_iter().collect();
+        push(
+            format!("drives on {} are in no erasure set of their own format.json", named(&names)),
+            "heal the deployment: such a drive was replaced, or is of another cluster",
+            names.iter().map(|name| (*name).to_owned()).collect(),
+        );
+    }
+    let known: BTreeSet<&str> = formats.iter().map(|(_, format)| format.this.as_str()).collect();
+    let listed: usize = {
+        let mut pools: BTreeSet<&[u32]> = BTreeSet::new();
+        formats.iter().filter(|(_, format)| pools.insert(&format.sets)).map(|(_, format)| sum(&format.sets)).sum()
+    };
+    let readable = storage.iter().all(|node| !node.state.facts.engines.is_empty());
+    if deployments.len() == 1 && readable && known.len() < listed {
+        push(
+            format!("the engine's sets have {listed} drives, of which {} were found", known.len()),
+            "look for drives that are not mounted, and for nodes that the fleet file lacks",
+            Vec::new(),
+        );
+    }
+}
+
+fn sum(sets: &[u32]) -> usize {
+    sets.iter().map(|drives| *drives as usize).sum()
+}
+
+/// Whether endpoints are addressed with TLS, which clients and nodes share; not known of an engine without endpoints.
+fn tls(storage: &[DiscoveredNode<'_>], findings: &mut Vec<DiscoveryFinding>) -> Option<SiteEntry> {
+    let is_tls = |node: &DiscoveredNode<'_>| {
+        let volumes = node.state.facts.engines.iter().flat_map(|engine| &engine.volumes);
+        let schemes: BTreeSet<&str> = volumes.filter_map(|volume| Some(volume.split_once("://")?.0)).collect();
+        (!schemes.is_empty()).then(|| schemes.contains("https"))
+    };
+    let text = |is_tls: bool| if is_tls { "true" } else { "false" };
+    let vote = settled("TLS", vote(storage, is_tls), |is_tls| text(*is_tls).to_owned(), findings)?;
+    Some(read_as("tls", &vote, text(vote.value), "the endpoints of the engine"))
+}
