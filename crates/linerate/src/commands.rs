@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod capture;
 pub(crate) mod clean;
 pub(crate) mod compare;
+pub(crate) mod discover;
 pub(crate) mod experiment;
 pub(crate) mod explain;
 pub(crate) mod fleet;

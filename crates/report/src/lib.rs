@@ -13,6 +13,7 @@ pub mod comparison;
 mod csv;
 pub mod diagnosis;
 mod diagnosis_sentences;
+pub mod discovery;
 pub mod dry_run;
 pub mod evidence;
 pub mod experiment;

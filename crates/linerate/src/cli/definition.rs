@@ -8,6 +8,7 @@ use crate::commands::bench::flags::BenchFlags;
 use crate::commands::capture::flags::CaptureFlags;
 use crate::commands::clean::flags::CleanFlags;
 use crate::commands::compare::flags::CompareFlags;
+use crate::commands::discover::flags::DiscoverFlags;
 use crate::commands::experiment::flags::ExperimentFlags;
 use crate::commands::explain::flags::ExplainFlags;
 use crate::commands::fleet::flags::FleetFlags;
@@ -94,6 +95,10 @@ pub(crate) enum Verb {
     ///
     /// Each difference, what it may cost, and other limits.
     Audit(AuditFlags),
+    /// Describe a running cluster as a site file.
+    ///
+    /// Each value with where it was read; what nodes contradict each other in.
+    Discover(DiscoverFlags),
     /// Record this machine as files for `audit --root`.
     ///
     /// Without names, addresses and serial numbers.

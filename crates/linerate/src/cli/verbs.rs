@@ -11,6 +11,7 @@ use crate::commands::bench::flags::{BenchFlags, BenchParser};
 use crate::commands::capture::flags::CaptureFlags;
 use crate::commands::clean::flags::CleanFlags;
 use crate::commands::compare::flags::CompareFlags;
+use crate::commands::discover::flags::DiscoverFlags;
 use crate::commands::experiment::flags::ExperimentFlags;
 use crate::commands::explain::flags::ExplainFlags;
 use crate::commands::fleet::flags::FleetFlags;
@@ -26,8 +27,8 @@ use crate::commands::shell::flags::{CompletionsFlags, ManFlags};
 use crate::commands::target::flags::TargetFlags;
 use crate::commands::tune::flags::TuneFlags;
 use crate::commands::{
-    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, lab, net, plan, render,
-    report, runs, shell, target, tune,
+    agent, audit, bench, capture, clean, compare, discover, experiment, explain, fleet, import, knobs, lab, net, plan,
+    render, report, runs, shell, target, tune,
 };
 use crate::terminal::failure::Failure;
 
@@ -136,6 +137,11 @@ verbs! {
         page: "audit", exit_codes: [0, 1, 2, 3, 5],
         check: |flags, _| audit::check(flags),
         run: |flags, _| audit::run(flags),
+    }
+    Discover(DiscoverFlags) {
+        page: "discover", exit_codes: [0, 1, 2, 3, 5, 130],
+        check: |flags, _| discover::check(flags),
+        run: |flags, _| discover::run(flags),
     }
     Capture(CaptureFlags) {
         page: "capture", exit_codes: [0, 1, 2],

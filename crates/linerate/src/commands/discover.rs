@@ -1,0 +1,192 @@
+//! `linerate discover`: the nodes of a running cluster, as a site file.
+
+pub(crate) mod flags;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use linerate_discovery::{DiscoveredNode, FleetCounts, SiteDifference, differences, discover};
+use linerate_fleet::description::{self, FleetNode};
+use linerate_record::discovery::{DiscoveredSite, DiscoveryKind};
+use linerate_record::fleet::{FleetRow, MachineState, NodeRole};
+use linerate_report::discovery as report;
+use linerate_site::{quoted, written};
+
+use crate::files::atomic_write::{replace, write_failure};
+use crate::files::{output_file, site_file};
+use crate::remote::node_access;
+use crate::terminal::failure::{Failure, code};
+use crate::terminal::{key_masks, printing};
+use flags::DiscoverFlags;
+
+/// Permissions of the files that it writes: they hold no secret.
+const MODE: u32 = 0o644;
+
+/// What is wrong with what the flags name.
+pub(crate) fn check(flags: &DiscoverFlags) -> Result<(), Failure> {
+    let nodes = fleet_nodes(flags);
+    let site = existing(flags).map(|path| site_file::read_site(path).map(drop)).transpose();
+    let unused = nodes.as_ref().ok().and_then(|nodes| flags.reach.check(nodes, &flags.fleet).err());
+    match (nodes, site, unused) {
+        (Ok(_), Ok(_), None) => Ok(()),
+        (nodes, site, unused) => Err(Failure::combine([nodes.err(), site.err(), unused])),
+    }
+}
+
+/// The site file that is there already.
+fn existing(flags: &DiscoverFlags) -> Option<&Path> {
+    flags.output.as_deref().filter(|path| path.as_os_str() != "-" && path.exists())
+}
+
+/// The nodes of the fleet file, or of the hosts that it will be written of.
+fn fleet_nodes(flags: &DiscoverFlags) -> Result<Vec<FleetNode>, Failure> {
+    match fleet_text(flags)? {
+        Some(text) => description::read(&text, "--hosts").map_err(Failure::usage),
+        None => node_access::read_fleet(&flags.fleet),
+    }
+}
+
+/// The fleet file of `--hosts`: storage nodes that SSH reaches. `user@host` keeps the user.
+fn fleet_text(flags: &DiscoverFlags) -> Result<Option<String>, Failure> {
+    if flags.hosts.is_empty() {
+        return Ok(None);
+    }
+    if flags.fleet.exists() {
+        let path = flags.fleet.display();
+        return Err(Failure::usage(format!("{path} exists: leave out --hosts, or name a new file with --fleet")));
+    }
+    let row = |entry: &String| {
+        let (user, host) = entry.rsplit_once('@').map_or((None, entry.as_str()), |(user, host)| (Some(user), host));
+        let reach =
+            user.map_or_else(String::new, |user| format!(", reach: {}", quoted(&format!("ssh://{user}@{{name}}"))));
+        format!("  - {{name: {}, role: storage{reach}}}\n", quoted(host))
+    };
+    let rows: String = flags.hosts.iter().map(row).collect();
+    let head =
+        "# Written by linerate discover. Clients are nodes with role: client; become: sudo -n gives agents root.\n";
+    Ok(Some(format!("{head}nodes:\n{rows}")))
+}
+
+pub(crate) fn run(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+    let nodes = fleet_nodes(flags)?;
+    flags.reach.check(&nodes, &flags.fleet)?;
+    node_access::consent_to_commands(&nodes, flags.yes_exec)?;
+    let found = node_access::reach_all(&nodes, &flags.reach, true)?;
+    let read: Vec<(&FleetNode, &MachineState)> =
+        nodes.iter().zip(&found).filter_map(|(node, (_, state))| Some((node, state.as_ref()?))).collect();
+    let discovered: Vec<DiscoveredNode<'_>> = read.iter().map(|(node, state)| discovered_node(node, state)).collect();
+    let unreached: Vec<FleetRow> =
+        found.iter().filter(|(_, state)| state.is_none()).map(|(row, _)| row.clone()).collect();
+    let count = |role| u32::try_from(nodes.iter().filter(|node| node.role == role).count()).unwrap_or(u32::MAX);
+    let fleet = FleetCounts { storage: count(NodeRole::Storage), clients: count(NodeRole::Client) };
+    let site = match discover(&flags.name, &discovered, fleet) {
+        Ok(site) => site,
+        Err(error) => return Err(nothing_found(&error.to_string(), &unreached)),
+    };
+    if let Some(text) = fleet_text(flags)? {
+        write(&flags.fleet, &text)?;
+    }
+    let differing = match existing(flags) {
+        Some(path) => Some(compare(path, &site, flags.update)?),
+        None => None,
+    };
+    show(flags, &site, &unreached, differing.as_deref())?;
+    let is_missed = site.findings.iter().any(|finding| finding.kind != DiscoveryKind::Unread)
+        || differing.as_ref().is_some_and(|differing| !differing.is_empty());
+    if !unreached.is_empty() {
+        let why = format!("{} of {} nodes were not reached", unreached.len(), nodes.len());
+        return Err(Failure::Outcome { why, code: code::TARGET });
+    }
+    if flags.check && is_missed {
+        let why = "--check: nodes contradict each other, or the site file says something else".to_owned();
+        return Err(Failure::Outcome { why, code: code::MISSED });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn discovered_node<'a>(node: &'a FleetNode, state: &'a MachineState) -> DiscoveredNode<'a> {
+    DiscoveredNode {
+        name: &node.name,
+        role: node.role,
+        kind: node.site_node.as_deref(),
+        rack: node.rack.as_deref(),
+        state,
+    }
+}
+
+/// Why there is no site, with why nodes were not reached.
+fn nothing_found(why: &str, unreached: &[FleetRow]) -> Failure {
+    let lost = unreached.iter().filter_map(|row| Some((row, row.unreached.as_ref()?)));
+    let reasons: String =
+        linerate_report::fleet::unreached_in_words(lost).iter().map(|reason| format!("\n  {reason}")).collect();
+    Failure::Outcome { why: format!("{why}{reasons}"), code: code::TARGET }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    output_file::write_output(path, key_masks::mask_where_harmless(text).as_bytes(), MODE)
+}
+
+/// In what a site file that exists differs from the nodes; with `update`, what can be written into it is.
+fn compare(path: &Path, found: &DiscoveredSite, update: bool) -> Result<Vec<SiteDifference>, Failure> {
+    let (stated, file) = site_file::read_site_file(path)?;
+    let own = linerate_site::read(&found.site, "the discovered site").map_err(Failure::Site)?;
+    let mut differing = differences(&stated, &own);
+    if !update {
+        return Ok(differing);
+    }
+    let mut text = file.text().to_owned();
+    for difference in &mut differing {
+        let Ok(next) = written(&text, &difference.path, &difference.found) else { continue };
+        // What was meant is what it reads as, and nothing else.
+        if linerate_site::read(&next, &path.display().to_string()).is_ok() {
+            text = next;
+            difference.is_written = true;
+        }
+    }
+    if text != file.text() {
+        replace(path, text.as_bytes(), MODE).map_err(|error| write_failure(path, text.len(), error))?;
+    }
+    Ok(differing)
+}
+
+/// Prints the site where no file was named, else writes the file and prints what was found.
+fn show(
+    flags: &DiscoverFlags,
+    site: &DiscoveredSite,
+    unreached: &[FleetRow],
+    differing: Option<&[SiteDifference]>,
+) -> Result<(), Failure> {
+    match (&flags.output, differing) {
+        (Some(path), None) => write(path, &site.site)?,
+        (None, _) if !flags.json => printing::print(&site.site)?,
+        _ => {}
+    }
+    if flags.json {
+        return printing::print(&report::json(site));
+    }
+    let look = printing::text_style();
+    let shown = report::ShownDiscovery {
+        site,
+        unreached,
+        differing: differing.map(rows),
+        output: flags.output.as_deref(),
+        all: flags.all,
+    };
+    let text = report::text(&shown, look);
+    if flags.output.is_some() {
+        return printing::print(&text);
+    }
+    printing::print_error(&text);
+    Ok(())
+}
+
+/// Differences as the report has them.
+fn rows(differing: &[SiteDifference]) -> Vec<report::DifferenceRow> {
+    let row = |difference: &SiteDifference| report::DifferenceRow {
+        path: difference.path.clone(),
+        stated: difference.stated.clone(),
+        found: difference.found.clone(),
+        is_written: difference.is_written,
+    };
+    differing.iter().map(row).collect()
+}
