@@ -9,8 +9,17 @@ use crate::tree::{SiteEntry, assumed, derived, read_as};
 use crate::votes::{named, settled, vote};
 
 /// Programs, and the products that a site has for them.
-const PRODUCTS: [(&str, &str); 4] =
-    [("minio", "minio"), ("rustfs", "rustfs"), ("radosgw", "ceph-rgw"), ("garage", "garage")];
+const PRODUCTS: [(&str, &str); 5] = [
+    ("minio", "minio"),
+    ("rustfs", "rustfs"),
+    ("radosgw", "ceph-rgw"),
+    // What stands behind a gateway is on other nodes as often as not.
+    ("ceph-osd", "ceph-rgw"),
+    ("garage", "garage"),
+];
+
+/// The setting that states copies, as `3`.
+const COPIES: &str = "replication_factor";
 
 /// Settings that state the parity of objects, as `EC:4`.
 const PARITY: [&str; 2] = ["MINIO_STORAGE_CLASS_STANDARD", "RUSTFS_STORAGE_CLASS_STANDARD"];
@@ -60,16 +69,19 @@ fn without_engine(storage: &[DiscoveredNode<'_>], findings: &mut Vec<DiscoveryFi
     });
 }
 
-/// The parity that the engine was told; without it, it chooses one by the size of its sets.
+/// The parity or the copies that the engine was given; without them, it chooses by the size of its sets.
 fn protection(storage: &[DiscoveredNode<'_>], findings: &mut Vec<DiscoveryFinding>) -> Option<SiteEntry> {
     let stated = |node: &DiscoveredNode<'_>| {
         let engine = node.state.facts.engines.iter().find(|engine| product(engine).is_some())?;
+        if let Some(copies) = engine.settings.get(COPIES) {
+            return copies.parse::<u32>().ok().map(|copies| format!("{copies}x"));
+        }
         let text = PARITY.iter().find_map(|name| engine.settings.get(*name))?;
         let parity: u32 = text.trim().strip_prefix("EC:")?.parse().ok()?;
         Some(format!("EC:{parity}"))
     };
     let vote = settled("parity", vote(storage, stated), Clone::clone, findings)?;
-    Some(read_as("protection", &vote, &vote.value, "the storage class in the engine's environment"))
+    Some(read_as("protection", &vote, &vote.value, "the engine's settings"))
 }
 
 /// What drives say of their sets.

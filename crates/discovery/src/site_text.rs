@@ -1,6 +1,7 @@
 //! The tree as a site file: each value with a comment that says how it is known.
 
 use linerate_record::discovery::ValueSource;
+use linerate_record::sanitize::in_line;
 
 use crate::tree::{SiteContent, SiteEntry};
 
@@ -80,9 +81,9 @@ fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Without ends of lines and other control characters.
+/// Within its line, and without what drives a terminal.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    in_line(text).replace('\t', " ")
 }
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ mod tests {
             ("25Gb/s", "25Gb/s"),
             ("[eth0, eth1]", "[eth0, eth1]"),
             ("[eth0, a: b]", "[eth0, \"a: b\"]"),
-            ("a\nkubernetes: {}", "\"a kubernetes: {}\""),
+            ("a\nkubernetes: {}", "\"a\\\\u000akubernetes: {}\""),
             ("a\" # b", "\"a\\\" # b\""),
             ("*x", "\"*x\""),
             ("", "\"\""),

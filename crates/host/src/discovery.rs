@@ -1,13 +1,14 @@
 //! What a site is discovered from: processors, tunnels, and what the S3 servers of a machine keep data on and talk to.
 //!
 //! - Reads procfs, sysfs, and of each folder with data `format.json`, which lists the drives of its erasure sets. Of a
-//!   server's environment, only the names in `LAYOUTS` are kept: others may hold secrets.
+//!   server's environment and files, only what `layouts` names is kept: the rest may hold secrets.
 //! - Needs root to read another user's environment, open files and folders. What may not be read is reported so.
 //! - Changes nothing, starts nothing and sends nothing.
 
 mod connections;
 mod data_folders;
 mod drive_format;
+mod layouts;
 mod processors;
 
 use std::collections::BTreeMap;
@@ -20,32 +21,6 @@ use crate::snapshot::{engine_pids, program};
 
 /// Engines of one machine that are looked at: one with more is one of a test.
 const ENGINES_MAX: usize = 64;
-
-/// How an engine says where its data are.
-struct EngineLayout {
-    program: &'static str,
-    /// Names in its environment that list endpoints or folders with data, in the place of arguments.
-    volumes: &'static [&'static str],
-    /// Names in its environment that decide its layout. None of them holds a secret.
-    settings: &'static [&'static str],
-    /// The folder of each drive in which it describes its erasure sets.
-    system_folder: &'static str,
-}
-
-const LAYOUTS: [EngineLayout; 2] = [
-    EngineLayout {
-        program: "minio",
-        volumes: &["MINIO_VOLUMES", "MINIO_ENDPOINTS"],
-        settings: &["MINIO_STORAGE_CLASS_STANDARD", "MINIO_ERASURE_SET_DRIVE_COUNT"],
-        system_folder: ".minio.sys",
-    },
-    EngineLayout {
-        program: "rustfs",
-        volumes: &["RUSTFS_VOLUMES"],
-        settings: &["RUSTFS_STORAGE_CLASS_STANDARD", "RUSTFS_ERASURE_SET_DRIVE_COUNT"],
-        system_folder: ".rustfs.sys",
-    },
-];
 
 /// Reads the machine.
 #[must_use]
@@ -79,33 +54,10 @@ fn engine(root: &Root, pid: u32, node: &[IpAddr], pass: &mut ReadPass) -> Option
         facts.addresses = connections::addresses(root, &pid.to_string());
     }
     let own: Vec<IpAddr> = node.iter().chain(&facts.addresses).copied().collect();
-    if let Some(layout) = LAYOUTS.iter().find(|layout| layout.program == facts.program) {
-        let environment = environment(root, pid, layout, pass);
-        facts.volumes = match layout.volumes.iter().find_map(|name| environment.get(*name)) {
-            Some(listed) => listed.split_whitespace().map(str::to_owned).collect(),
-            None => data_folders::arguments(root, pid, pass),
-        };
-        facts.settings = environment;
-        facts.settings.retain(|name, _| layout.settings.contains(&name.as_str()));
-        facts.drives = data_folders::drives(root, pid, &facts.volumes, &own, layout.system_folder, pass);
-    }
+    let layout = layouts::layout(root, pid, &facts.program, &own, pass);
+    (facts.volumes, facts.settings, facts.drives) = (layout.volumes, layout.settings, layout.drives);
     (facts.listens, facts.peers) = connections::connections(root, pid, &own, pass);
     Some(facts)
-}
-
-/// Of a process's environment what is in the row of its program: the rest may hold secrets, and is not kept.
-fn environment(root: &Root, pid: u32, layout: &EngineLayout, pass: &mut ReadPass) -> BTreeMap<String, String> {
-    let path = format!("proc/{pid}/environ");
-    let text = match text(root, &path, &mut pass.bytes) {
-        Ok(text) => text.into_owned(),
-        Err(error) => {
-            note(pass, &path, format!("{error}: how the engine was started is known from its arguments alone"));
-            return BTreeMap::new();
-        }
-    };
-    let is_kept = |name: &str| layout.volumes.contains(&name) || layout.settings.contains(&name);
-    let kept = text.split('\0').filter_map(|entry| entry.split_once('=')).filter(|(name, _)| is_kept(name));
-    kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn word(root: &Root, path: &str) -> Option<String> {

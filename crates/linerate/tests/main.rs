@@ -8,6 +8,7 @@ mod compare;
 mod confined;
 mod damaged_journals;
 mod described;
+mod discover;
 mod embedded;
 mod ended;
 mod experiment;

@@ -19,10 +19,10 @@ use linerate_record::run::Op;
 use running::{bench_with, has_a_latency_of_each_request, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, booted_clock, booted_fleet, confined as read_only, contained,
-    elsewhere, ends, experiment, exported, fleet_buffers, fleet_changed, fleet_moments, fleet_network, kubernetes, lab,
-    lab_booted, lab_killed, linked, live_cost, longest, looked_at, missing, net_bonds, pods, reached, released,
-    renamed, resolved, scopes, shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond,
-    watched_live,
+    discovered, elsewhere, ends, experiment, exported, fleet_buffers, fleet_changed, fleet_moments, fleet_network,
+    kubernetes, lab, lab_booted, lab_killed, linked, live_cost, longest, looked_at, missing, net_bonds, pods, reached,
+    released, renamed, resolved, scopes, shaped_cluster, sockets, there_and_back, tune, unwatched, watched,
+    watched_bond, watched_live,
 };
 use tempfile::tempdir;
 
@@ -202,7 +202,8 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Chec
     let released = released::is_requested_for().then_some(RELEASED).into_iter().flatten();
     let machines = booted_fleet::is_requested_for().then_some(booted_fleet::CHECKS).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
-    let without = without.chain(lab::CHECKS).chain(lab_booted::CHECKS).chain(lab_killed::CHECKS);
+    let without =
+        without.chain(discovered::CHECKS).chain(lab::CHECKS).chain(lab_booted::CHECKS).chain(lab_killed::CHECKS);
     let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS, OVER_NODES, CLOCK]);
     without.chain(released).chain(machines).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }

@@ -65,9 +65,7 @@ pub fn text(shown: &ShownDiscovery<'_>, look: TextStyle) -> String {
     if let Some(differing) = &shown.differing {
         text.push_str(&differences(differing, shown.output, most, look));
     }
-    let assumed: Vec<&DiscoveredValue> =
-        shown.site.values.iter().filter(|value| matches!(value.source, ValueSource::Assumed { .. })).collect();
-    text.push_str(&rows(assumed, most, |value| assumed_line(value, look)));
+    text.push_str(&rows(assumed(&shown.site.values), most, |assumed| hanging(" assumed", INDENT, &assumed, look)));
     text.push_str(&next(shown, look));
     text
 }
@@ -79,7 +77,7 @@ fn summary(site: &DiscoveredSite) -> String {
     };
     let assumed = site.values.iter().filter(|value| matches!(value.source, ValueSource::Assumed { .. })).count();
     let known = plural((site.values.len() - assumed) as u64, "value");
-    format!("{nodes}: {known} of the site are known, {assumed} assumed")
+    format!("{nodes}: {known} of the site known, {assumed} assumed")
 }
 
 /// At most so many of a list, and how many more there are.
@@ -134,9 +132,18 @@ fn differences(differing: &[DifferenceRow], output: Option<&Path>, most: usize, 
     text
 }
 
-fn assumed_line(value: &DiscoveredValue, look: TextStyle) -> String {
-    let ValueSource::Assumed { because } = &value.source else { return String::new() };
-    hanging(" assumed", INDENT, &format!("{} {}: {because}", value.path, value.value), look)
+/// What is assumed, values with the same reason together.
+fn assumed(values: &[DiscoveredValue]) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for value in values {
+        let ValueSource::Assumed { because } = &value.source else { continue };
+        let claim = format!(" {}: {because}", value.value);
+        match groups.iter_mut().find(|(known, _)| *known == claim) {
+            Some((_, paths)) => paths.push(&value.path),
+            None => groups.push((claim, vec![&value.path])),
+        }
+    }
+    groups.into_iter().map(|(claim, paths)| paths.join(", ") + &claim).collect()
 }
 
 /// The file, and what to do with it.
@@ -147,4 +154,83 @@ fn next(shown: &ShownDiscovery<'_>, look: TextStyle) -> String {
     let path = shell::path(path);
     let written = if shown.differing.is_none() { hanging(" site", INDENT, &path, look) } else { String::new() };
     written + &hanging(" next", INDENT, &format!("linerate plan {path}"), look)
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::discovery::DISCOVERY_SCHEMA;
+
+    use super::*;
+
+    const LOOK: TextStyle = TextStyle { color: false, width: 80, whole: false };
+
+    fn value(path: &str, value: &str, source: ValueSource) -> DiscoveredValue {
+        DiscoveredValue { path: path.to_owned(), value: value.to_owned(), source }
+    }
+
+    fn finding(kind: DiscoveryKind, claim: &str, nodes: usize) -> DiscoveryFinding {
+        let nodes = (1..=nodes).map(|number| format!("node{number}")).collect();
+        DiscoveryFinding { kind, claim: claim.to_owned(), remedy: "mend it".to_owned(), nodes }
+    }
+
+    fn site() -> DiscoveredSite {
+        let because = || ValueSource::Assumed { because: "it is virtual".to_owned() };
+        let read = ValueSource::Read { place: "/proc".to_owned(), nodes: 55, readable: 56 };
+        DiscoveredSite {
+            schema: DISCOVERY_SCHEMA,
+            nodes_read: 56,
+            nodes: 56,
+            values: vec![
+                value("nodes.cores", "64", read),
+                value("nodes.nics.0.speed", "25Gb/s", because()),
+                value("nodes.nics.1.speed", "25Gb/s", because()),
+            ],
+            findings: vec![
+                finding(DiscoveryKind::Contradiction, "MTU of bond1: 9000 on 55 nodes; 1500 on node7", 1),
+                finding(DiscoveryKind::Unread, "cannot read proc/PID/fd: Permission denied", 56),
+            ],
+            site: String::new(),
+        }
+    }
+
+    fn shown(site: &DiscoveredSite, differing: Option<Vec<DifferenceRow>>, all: bool) -> String {
+        let output = Some(Path::new("site.yaml"));
+        text(&ShownDiscovery { site, unreached: &[], differing, output, all }, LOOK)
+    }
+
+    #[test]
+    fn a_site_of_56_nodes_fits_a_screen_with_what_contradicts_first() {
+        let expected = "\
+ read      56 nodes: 1 value of the site known, 2 assumed
+ ▸ MTU of bond1: 9000 on 55 nodes; 1500 on node7
+ unread    cannot read proc/PID/fd: Permission denied (56 nodes)
+ assumed   nodes.nics.0.speed, nodes.nics.1.speed 25Gb/s: it is virtual
+ site      site.yaml
+ next      linerate plan site.yaml
+";
+        assert_eq!(shown(&site(), None, false), expected);
+        let mut many = site();
+        many.findings = vec![many.findings[0].clone(); 40];
+        let text = shown(&many, None, false);
+        assert!(text.contains("… 34 more with --all") && text.lines().count() <= 25, "{text}");
+        assert_eq!(shown(&many, None, true).matches("try").count(), 40);
+    }
+
+    #[test]
+    fn differences_say_what_is_written_and_what_is_left() {
+        let row = |path: &str, is_written| DifferenceRow {
+            path: path.to_owned(),
+            stated: "9000".to_owned(),
+            found: "1500".to_owned(),
+            is_written,
+        };
+        let text = shown(&site(), Some(vec![row("planes.public.mtu", true), row("nodes.0.cores", false)]), false);
+        assert!(
+            text.contains(" differs   planes.public.mtu: 9000 in the file, 1500 on the nodes; written\n"),
+            "{text}"
+        );
+        assert!(text.contains("write the other 1 into site.yaml by hand"), "{text}");
+        assert!(!text.contains(" site  "), "it was not written anew: {text}");
+        assert!(shown(&site(), Some(Vec::new()), false).contains("the site file says what the nodes say"));
+    }
 }

@@ -1,86 +1,32 @@
 //! Folders in which an engine keeps data, the drives that they are on, and what the engine wrote there of its sets.
-//!
-//! A folder of another node or pool is in the list of an engine too: those that are not on this machine are left out,
-//! by the address of the endpoint where that is one, else because there is no such folder.
 
-use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::borrow::Cow;
+use std::io::ErrorKind;
 
-use linerate_record::discovery::EngineDrive;
+use linerate_record::discovery::{DriveFormat, EngineDrive};
 
 use super::{drive_format, word};
-use crate::live::engine_devices::{DeviceNumber, Mount, data_path, expanded, mount, mounted};
+use crate::live::engine_devices::{DeviceNumber, Mount, mount, mounted};
 use crate::root::{ReadPass, Root, names, note, text};
-
-/// Folders of one engine that are looked at: a node has some dozens of drives.
-const FOLDERS_MAX: usize = 1_024;
-
-/// Endpoints among the arguments of one engine: each folder of each node of a large cluster.
-const ENDPOINTS_MAX: usize = 65_536;
-
-/// Flags of engines that have no value: what comes behind them is an argument.
-const SWITCHES: [&str; 6] = ["--quiet", "--anonymous", "--json", "--no-compat", "--insecure", "--strict-s3-compat"];
 
 /// The kernel counts sectors of 512 bytes, whatever the device's are.
 const BYTES_PER_SECTOR: u64 = 512;
 
-/// Endpoints and folders with data among the arguments of a process.
-pub(super) fn arguments(root: &Root, pid: u32, pass: &mut ReadPass) -> Vec<String> {
-    let path = format!("proc/{pid}/cmdline");
-    let line = match text(root, &path, &mut pass.bytes) {
-        Ok(line) => line.into_owned(),
-        Err(error) => {
-            note(pass, &path, error.to_string());
-            return Vec::new();
-        }
-    };
-    let mut found = Vec::new();
-    let mut is_value = false;
-    for argument in line.split('\0').skip(1).take(ENDPOINTS_MAX) {
-        if !is_value && data_path(argument).is_some() {
-            found.push(argument.to_owned());
-        }
-        is_value = argument.starts_with('-') && !argument.contains('=') && !SWITCHES.contains(&argument);
-    }
-    found
-}
-
-/// The drives of an engine on this machine.
+/// The drives of folders of an engine on this machine; those that are not here are left out. Where it describes its
+/// erasure sets on each drive, in which folder.
 pub(super) fn drives(
     root: &Root,
     pid: u32,
-    volumes: &[String],
-    own: &[IpAddr],
-    system_folder: &str,
+    mut folders: Vec<String>,
+    system_folder: Option<&str>,
     pass: &mut ReadPass,
 ) -> Vec<EngineDrive> {
-    let lines = text(root, &format!("proc/{pid}/mountinfo"), &mut pass.bytes).map(std::borrow::Cow::into_owned);
+    let lines = text(root, &format!("proc/{pid}/mountinfo"), &mut pass.bytes).map(Cow::into_owned);
     let mounts: Vec<Mount> = lines.iter().flat_map(|lines| lines.lines()).filter_map(mount).collect();
-    let mut folders = BTreeSet::new();
-    for volume in volumes.iter().filter(|volume| is_of_this_machine(volume, own)) {
-        let Some(path) = data_path(volume) else { continue };
-        match expanded(path) {
-            Some(all) => folders.extend(all),
-            None => note(pass, &format!("proc/{pid}/cmdline"), format!("{path:?} names no folders that are known")),
-        }
-        if folders.len() > FOLDERS_MAX {
-            note(pass, &format!("proc/{pid}/cmdline"), format!("folders beyond {FOLDERS_MAX} are left out"));
-            break;
-        }
-    }
-    // As many numbers in a name, as few before as behind.
-    let mut folders: Vec<String> = folders.into_iter().take(FOLDERS_MAX).collect();
+    // `/data2` before `/data10`.
     folders.sort_by_key(|folder| (folder.len(), folder.clone()));
+    folders.dedup();
     folders.into_iter().filter_map(|folder| drive(root, pid, folder, &mounts, system_folder, pass)).collect()
-}
-
-/// Whether an endpoint may be one of this machine: a name may be anybody's.
-fn is_of_this_machine(volume: &str, own: &[IpAddr]) -> bool {
-    let rest = volume.strip_prefix("http://").or_else(|| volume.strip_prefix("https://"));
-    let Some(authority) = rest.map(|rest| rest.split('/').next().unwrap_or_default()) else { return true };
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-    address.is_none_or(|address| address.is_loopback() || own.contains(&address))
 }
 
 fn drive(
@@ -88,29 +34,15 @@ fn drive(
     pid: u32,
     path: String,
     mounts: &[Mount],
-    system_folder: &str,
+    system_folder: Option<&str>,
     pass: &mut ReadPass,
 ) -> Option<EngineDrive> {
     let inside = format!("proc/{pid}/root{}", path.trim_end_matches('/'));
-    let format_path = format!("{inside}/{system_folder}/format.json");
-    let format = match text(root, &format_path, &mut pass.bytes) {
-        Ok(text) => {
-            let format = drive_format::parse(&text);
-            if format.is_none() {
-                note(pass, &format_path, "it does not describe erasure sets");
-            }
-            format
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => {
-            note(pass, &format_path, error.to_string());
-            None
-        }
-    };
-    let mount = mounted(&path, mounts);
+    let format = system_folder.and_then(|folder| format(root, &format!("{inside}/{folder}/format.json"), pass));
     if format.is_none() && !root.0.join(&inside).is_dir() {
         return None;
     }
+    let mount = mounted(&path, mounts);
     let disk = mount.and_then(|mount| disk(root, mount.device));
     Some(EngineDrive {
         disk_bytes: disk.as_deref().and_then(|name| disk_bytes(root, name)),
@@ -121,8 +53,32 @@ fn drive(
     })
 }
 
+/// What the engine wrote down of its sets; a drive that is new has nothing yet.
+fn format(root: &Root, path: &str, pass: &mut ReadPass) -> Option<DriveFormat> {
+    match text(root, path, &mut pass.bytes).map(Cow::into_owned) {
+        Ok(text) => {
+            let format = drive_format::parse(&text);
+            if format.is_none() {
+                note(pass, path, "it does not describe erasure sets");
+            }
+            format
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => {
+            note(pass, path, error.to_string());
+            None
+        }
+    }
+}
+
+/// The major and minor number of a device, as the C library puts them together (`gnu_dev_major`).
+pub(super) fn numbers(device: u64) -> DeviceNumber {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    (major, minor)
+}
+
 /// The drive of a block device: that of a partition, and what a volume stands on where this is one drive.
-fn disk(root: &Root, (major, minor): DeviceNumber) -> Option<String> {
+pub(super) fn disk(root: &Root, (major, minor): DeviceNumber) -> Option<String> {
     let own = format!("{major}:{minor}");
     let has_number = |path: String| word(root, &path).is_some_and(|number| number == own);
     for name in names(root, "sys/block") {
@@ -152,7 +108,7 @@ fn below(root: &Root, mut name: String) -> String {
     name
 }
 
-fn disk_bytes(root: &Root, name: &str) -> Option<u64> {
+pub(super) fn disk_bytes(root: &Root, name: &str) -> Option<u64> {
     let sectors: u64 = word(root, &format!("sys/block/{name}/size"))?.parse().ok()?;
     sectors.checked_mul(BYTES_PER_SECTOR).filter(|bytes| *bytes > 0)
 }
@@ -180,10 +136,9 @@ mod tests {
         put(&root, "proc/7/root/d1/.minio.sys/format.json", FORMAT);
         put(&root, "proc/7/root/d2/.minio.sys/format.json", "root:x:0:0:");
         put(&root, "proc/7/root/d3/lost+found/x", "");
-        let volumes = ["http://10.0.0.9:9000/d{1...4}", "http://10.0.0.8:9000/d9"].map(str::to_owned);
+        let folders = ["/d1", "/d2", "/d3", "/d9"].map(str::to_owned).to_vec();
         let mut pass = ReadPass::default();
-        let own = ["10.0.0.9".parse().unwrap()];
-        let found = drives(&root, 7, &volumes, &own, ".minio.sys", &mut pass);
+        let found = drives(&root, 7, folders, Some(".minio.sys"), &mut pass);
         let reported: Vec<_> = found
             .iter()
             .map(|drive| (&*drive.path, drive.disk.as_deref(), drive.disk_bytes, drive.format.is_some()))
@@ -197,19 +152,5 @@ mod tests {
         assert_eq!(found[0].file_system.as_deref(), Some("xfs"));
         let unread: Vec<String> = pass.unreadable.iter().map(ToString::to_string).collect();
         assert_eq!(unread, ["cannot read proc/7/root/d2/.minio.sys/format.json: it does not describe erasure sets"]);
-    }
-
-    #[test]
-    fn values_of_flags_are_no_folders() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Root::captured(folder.path());
-        for (line, expected) in [
-            ("minio server --certs-dir /c --quiet /d1 /d2", &["/d1", "/d2"][..]),
-            ("minio server --address :9000 https://n{1...4}/d --config-dir=/x", &["https://n{1...4}/d"]),
-            ("minio gateway nas", &[]),
-        ] {
-            put(&root, "proc/7/cmdline", &line.replace(' ', "\0"));
-            assert_eq!(arguments(&root, 7, &mut ReadPass::default()), expected, "{line}");
-        }
     }
 }

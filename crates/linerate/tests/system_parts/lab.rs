@@ -6,7 +6,7 @@ use std::fs::{self, DirBuilder};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,12 @@ impl TestLab {
         }
     }
 
-    fn up(&self, words: &[&str]) -> Result<String, Failed> {
+    /// Its files: descriptions for other verbs.
+    pub(super) fn files(&self) -> PathBuf {
+        self.folder.path().join("labs").join(self.name)
+    }
+
+    pub(super) fn up(&self, words: &[&str]) -> Result<String, Failed> {
         let minio = std::env::var("MINIO")?;
         self.printed("up", &[words, &["--engine", "minio", "--binary", &minio]].concat())
     }
@@ -141,7 +146,7 @@ fn serves() -> Result<(), Failed> {
     let share = read * 8.0 / LINK_BITS_PER_S;
     assert!((0.75..1.02).contains(&share), "{share} of the client's link");
 
-    let files = lab.folder.path().join("labs/ltserve");
+    let files = lab.files();
     let plan = linerate().arg("plan").arg(files.join("site.yaml")).output()?;
     assert!(plan.status.success(), "{}", shown(&plan));
     let fleet = linerate().args(["fleet", "check", "--fleet"]).arg(files.join("fleet.yaml")).output()?;

@@ -10,6 +10,7 @@ mod cluster;
 pub(crate) mod confined;
 pub(crate) mod contained;
 mod cut_off;
+pub(crate) mod discovered;
 pub(crate) mod elsewhere;
 pub(crate) mod ends;
 pub(crate) mod experiment;
