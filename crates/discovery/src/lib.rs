@@ -8,6 +8,7 @@ mod engine;
 mod kinds;
 mod links;
 mod planes;
+mod proposals;
 mod site_differences;
 mod site_text;
 mod size_text;
@@ -24,6 +25,7 @@ use planes::Planes;
 use tree::{SiteEntry, assumed, derived, mapping, read, read_as};
 use votes::{Vote, settled};
 
+pub use proposals::{CheckupReadings, leader, proposals};
 pub use site_differences::{SiteDifference, differences};
 
 /// A node that was read.
@@ -86,7 +88,9 @@ pub fn discover(
     let unread_nodes = fleet.storage.saturating_sub(votes::count(storage.len()));
     let (mut groups, mut drives) = (Vec::new(), 0_u64);
     for (at, kind) in kinds.iter().enumerate() {
-        let name = (kinds.len() > 1).then_some(kind.name.as_str());
+        // The fleet's own names of kinds are those by which other commands find their nodes.
+        let is_named = kinds.len() > 1 || kind.nodes.iter().any(|node| node.kind.is_some());
+        let name = is_named.then_some(kind.name.as_str());
         let unread = if at == 0 { unread_nodes } else { 0 };
         groups.push(group(name, &kind.nodes, unread, &planes, &mut findings));
         drives += u64::from(votes::count(kind.nodes.len()) + unread) * u64::from(drives::per_node(&kind.nodes));
@@ -108,7 +112,7 @@ pub fn discover(
     })
 }
 
-/// The keys of a kind of nodes, by those that were read; of several kinds with its name.
+/// The keys of a kind of nodes, by those that were read.
 fn group(
     name: Option<&str>,
     nodes: &[DiscoveredNode<'_>],

@@ -84,13 +84,19 @@ fn path_vote<'a>(
     let path = |node: &DiscoveredNode<'a>| {
         let mut counts: BTreeMap<(&str, bool), u32> = BTreeMap::new();
         for peer in node.state.facts.engines.iter().flat_map(|engine| &engine.peers).filter(|peer| is_counted(peer)) {
-            let Some(interface) = &peer.interface else { continue };
+            let Some(interface) = peer.interface.as_ref().filter(|name| is_site_name(name)) else { continue };
             *counts.entry((interface, peer.address.is_ipv6())).or_default() += peer.connections;
         }
         let ((interface, is_ipv6), _) = counts.into_iter().max_by_key(|(_, connections)| *connections)?;
         Some(path(node, interface, is_ipv6))
     };
     settled(what, vote(storage, path), |path| path.link.clone(), findings)
+}
+
+/// Whether a site can have an interface by its name: a kernel allows more.
+fn is_site_name(name: &str) -> bool {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_good)
 }
 
 /// The link below an interface, through VLANs and bridges, and the tunnel on the way.

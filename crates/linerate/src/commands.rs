@@ -7,6 +7,7 @@ pub(crate) mod capture;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod discover;
+pub(crate) mod doctor;
 pub(crate) mod experiment;
 pub(crate) mod explain;
 pub(crate) mod fleet;

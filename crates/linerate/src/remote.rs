@@ -1,5 +1,6 @@
 //! Other machines: how agents are reached, led and told a load, and the executor of rollouts.
 
+pub(crate) mod discovered_fleet;
 pub(crate) mod kube_cluster;
 #[cfg(feature = "kube")]
 pub(crate) mod kubeconfig;

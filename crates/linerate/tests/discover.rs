@@ -79,6 +79,8 @@ fn what_cannot_be_discovered_is_refused_and_writes_nothing() {
     assert!(hosts.status.code() == Some(2) && shown(&hosts).contains("exists: leave out --hosts"), "{}", shown(&hosts));
     assert_eq!(fs::read_to_string(&fleet).expect("a file"), before);
 
+    let name = discover(&fleet, &["--name", "my site"]);
+    assert!(name.status.code() == Some(2) && shown(&name).contains("my site"), "{}", shown(&name));
     let new = place.path("new.yaml");
     let bad = discover(&new, &["--hosts", "node{4...1}", "-o", &output]);
     assert!(bad.status.code() == Some(2) && shown(&bad).contains("node{4...1}"), "{}", shown(&bad));

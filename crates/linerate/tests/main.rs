@@ -9,6 +9,7 @@ mod confined;
 mod damaged_journals;
 mod described;
 mod discover;
+mod doctor;
 mod embedded;
 mod ended;
 mod experiment;

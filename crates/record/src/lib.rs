@@ -7,6 +7,7 @@
 
 pub mod audit;
 pub mod canary;
+pub mod checkup;
 pub mod device_name;
 pub mod diagnosis;
 pub mod discovery;

@@ -7,6 +7,7 @@
 //! each exact figure beside the rounded one, in `data-` attributes, so that the two can be compared.
 
 pub mod audit;
+pub mod checkup;
 pub mod cleaning;
 mod colour;
 pub mod comparison;

@@ -30,8 +30,8 @@ pub use edit::written;
 pub use error::SiteError;
 pub use reference::reference;
 pub use schema::schema;
-pub use value::quoted;
 pub use value::text::is_machine;
+pub use value::{is_name, quoted};
 pub use word_lists::nearest;
 
 /// Reads what a person wrote. `file_name` is what messages call the file.

@@ -38,6 +38,12 @@ pub(super) enum Protected {
 /// What is wrong with a value, and what to write instead.
 pub(super) type ValueMistake = (String, String);
 
+/// Whether a text is a name that a site can have: of itself, a link or a kind of nodes.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    name(text).is_some()
+}
+
 /// Reads a scalar. `key` is what the messages call it.
 pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, ValueMistake> {
     let invalid = |fix: String| (format!("invalid {key} {}", quoted(text)), fix);

@@ -9,6 +9,7 @@ use crate::commands::capture::flags::CaptureFlags;
 use crate::commands::clean::flags::CleanFlags;
 use crate::commands::compare::flags::CompareFlags;
 use crate::commands::discover::flags::DiscoverFlags;
+use crate::commands::doctor::flags::DoctorFlags;
 use crate::commands::experiment::flags::ExperimentFlags;
 use crate::commands::explain::flags::ExplainFlags;
 use crate::commands::fleet::flags::FleetFlags;
@@ -95,6 +96,10 @@ pub(crate) enum Verb {
     ///
     /// Each difference, what it may cost, and other limits.
     Audit(AuditFlags),
+    /// Check a running cluster: what it should do, does, and what holds it back.
+    ///
+    /// Discover, plan, audit and explain in one, on one screen; it only reads.
+    Doctor(DoctorFlags),
     /// Describe a running cluster as a site file.
     ///
     /// Each value with where it was read; what nodes contradict each other in.

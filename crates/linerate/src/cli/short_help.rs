@@ -16,7 +16,7 @@ const EXAMPLES_MAX: usize = 3;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Measure", &["bench", "net", "report", "runs", "compare", "import", "clean", "target"]),
     ("Predict", &["plan", "render"]),
-    ("Diagnose", &["discover", "explain", "audit", "capture", "knobs"]),
+    ("Diagnose", &["doctor", "discover", "explain", "audit", "capture", "knobs"]),
     ("Change", &["tune", "experiment"]),
     ("Machines", &["fleet", "lab"]),
 ];

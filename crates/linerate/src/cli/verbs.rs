@@ -12,6 +12,7 @@ use crate::commands::capture::flags::CaptureFlags;
 use crate::commands::clean::flags::CleanFlags;
 use crate::commands::compare::flags::CompareFlags;
 use crate::commands::discover::flags::DiscoverFlags;
+use crate::commands::doctor::flags::DoctorFlags;
 use crate::commands::experiment::flags::ExperimentFlags;
 use crate::commands::explain::flags::ExplainFlags;
 use crate::commands::fleet::flags::FleetFlags;
@@ -27,8 +28,8 @@ use crate::commands::shell::flags::{CompletionsFlags, ManFlags};
 use crate::commands::target::flags::TargetFlags;
 use crate::commands::tune::flags::TuneFlags;
 use crate::commands::{
-    agent, audit, bench, capture, clean, compare, discover, experiment, explain, fleet, import, knobs, lab, net, plan,
-    render, report, runs, shell, target, tune,
+    agent, audit, bench, capture, clean, compare, discover, doctor, experiment, explain, fleet, import, knobs, lab,
+    net, plan, render, report, runs, shell, target, tune,
 };
 use crate::terminal::failure::Failure;
 
@@ -137,6 +138,11 @@ verbs! {
         page: "audit", exit_codes: [0, 1, 2, 3, 5],
         check: |flags, _| audit::check(flags),
         run: |flags, _| audit::run(flags),
+    }
+    Doctor(DoctorFlags) {
+        page: "doctor", exit_codes: [0, 1, 2, 3, 5, 130],
+        check: |flags, _| doctor::check(flags),
+        run: |flags, _| doctor::run(flags),
     }
     Discover(DiscoverFlags) {
         page: "discover", exit_codes: [0, 1, 2, 3, 5, 130],

@@ -5,15 +5,16 @@ pub(crate) mod flags;
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_discovery::{DiscoveredNode, FleetCounts, SiteDifference, differences, discover};
+use linerate_discovery::{SiteDifference, differences};
 use linerate_fleet::description::{self, FleetNode};
 use linerate_record::discovery::{DiscoveredSite, DiscoveryKind};
-use linerate_record::fleet::{FleetRow, MachineState, NodeRole};
+use linerate_record::fleet::FleetRow;
 use linerate_report::discovery as report;
 use linerate_site::{quoted, written};
 
 use crate::files::atomic_write::{replace, write_failure};
 use crate::files::{output_file, site_file};
+use crate::remote::discovered_fleet::{discover_fleet, unread_failure};
 use crate::remote::node_access;
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::{key_masks, printing};
@@ -71,55 +72,26 @@ pub(crate) fn run(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     let nodes = fleet_nodes(flags)?;
     flags.reach.check(&nodes, &flags.fleet)?;
     node_access::consent_to_commands(&nodes, flags.yes_exec)?;
-    let found = node_access::reach_all(&nodes, &flags.reach, true)?;
-    let read: Vec<(&FleetNode, &MachineState)> =
-        nodes.iter().zip(&found).filter_map(|(node, (_, state))| Some((node, state.as_ref()?))).collect();
-    let discovered: Vec<DiscoveredNode<'_>> = read.iter().map(|(node, state)| discovered_node(node, state)).collect();
-    let unreached: Vec<FleetRow> =
-        found.iter().filter(|(_, state)| state.is_none()).map(|(row, _)| row.clone()).collect();
-    let count = |role| u32::try_from(nodes.iter().filter(|node| node.role == role).count()).unwrap_or(u32::MAX);
-    let fleet = FleetCounts { storage: count(NodeRole::Storage), clients: count(NodeRole::Client) };
-    let site = match discover(&flags.name, &discovered, fleet) {
-        Ok(site) => site,
-        Err(error) => return Err(nothing_found(&error.to_string(), &unreached)),
-    };
+    let found = discover_fleet(&nodes, &flags.reach, &flags.name)?;
+    let (site, unreached) = (&found.site, found.unreached());
     if let Some(text) = fleet_text(flags)? {
         write(&flags.fleet, &text)?;
     }
     let differing = match existing(flags) {
-        Some(path) => Some(compare(path, &site, flags.update)?),
+        Some(path) => Some(compare(path, site, flags.update)?),
         None => None,
     };
-    show(flags, &site, &unreached, differing.as_deref())?;
+    show(flags, site, &unreached, differing.as_deref())?;
     let is_missed = site.findings.iter().any(|finding| finding.kind != DiscoveryKind::Unread)
         || differing.as_ref().is_some_and(|differing| !differing.is_empty());
     if !unreached.is_empty() {
-        let why = format!("{} of {} nodes were not reached", unreached.len(), nodes.len());
-        return Err(Failure::Outcome { why, code: code::TARGET });
+        return Err(unread_failure(unreached.len(), nodes.len()));
     }
     if flags.check && is_missed {
         let why = "--check: nodes contradict each other, or the site file says something else".to_owned();
         return Err(Failure::Outcome { why, code: code::MISSED });
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn discovered_node<'a>(node: &'a FleetNode, state: &'a MachineState) -> DiscoveredNode<'a> {
-    DiscoveredNode {
-        name: &node.name,
-        role: node.role,
-        kind: node.site_node.as_deref(),
-        rack: node.rack.as_deref(),
-        state,
-    }
-}
-
-/// Why there is no site, with why nodes were not reached.
-fn nothing_found(why: &str, unreached: &[FleetRow]) -> Failure {
-    let lost = unreached.iter().filter_map(|row| Some((row, row.unreached.as_ref()?)));
-    let reasons: String =
-        linerate_report::fleet::unreached_in_words(lost).iter().map(|reason| format!("\n  {reason}")).collect();
-    Failure::Outcome { why: format!("{why}{reasons}"), code: code::TARGET }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ mod engine_metrics;
 pub(crate) mod flags;
 mod live_readings;
 mod readings;
-mod source_flags;
+pub(crate) mod source_flags;
 mod time_arguments;
 
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ use linerate_analysis::view::View;
 use linerate_model::diagnosis::diagnose;
 use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
+use linerate_record::diagnosis::Diagnosis;
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::{Site, key};
 use linerate_record::units::ByteRate;
@@ -27,6 +28,7 @@ use crate::files::{limited_read, output_file, output_format, run_view, site_file
 use crate::terminal::failure::{Failure, code};
 use crate::terminal::printing;
 use flags::{ExplainFlags, figure_quantity, is_negative};
+use source_flags::{LiveWindow, SourceFlags};
 
 /// What is wrong with the files that the flags name.
 pub(crate) fn check(flags: &ExplainFlags) -> Result<(), Failure> {
@@ -171,6 +173,13 @@ fn explain_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Resul
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     Ok(write_or_print)
+}
+
+/// What the nodes of a fleet do in a window from now on, judged; and whether a signal ended it before its time.
+pub(crate) fn judge_live(window: &LiveWindow<'_>, site: &Site) -> Result<(Diagnosis, bool), Failure> {
+    let (read, is_cut) = readings::readings(&SourceFlags::live(window), site)?;
+    let diagnosis = diagnose(site, &read, &[]).map_err(Failure::usage)?;
+    Ok((diagnosis, is_cut))
 }
 
 fn is_node_figure(figure: &Observed) -> bool {

@@ -45,7 +45,7 @@ pub(crate) struct DiscoverFlags {
     #[arg(long, requires = "output")]
     pub(super) update: bool,
     /// The name of the site.
-    #[arg(long, value_name = "NAME", default_value = "site")]
+    #[arg(long, value_name = "NAME", default_value = "site", value_parser = site_name)]
     pub(super) name: String,
     #[command(flatten)]
     pub(super) reach: ReachFlags,
@@ -61,4 +61,11 @@ pub(crate) struct DiscoverFlags {
     /// JSON instead of text: all values, each with its source.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+fn site_name(text: &str) -> Result<String, String> {
+    if linerate_site::is_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err("write letters, digits, \"-\", \"_\" and \".\", 63 at most, a letter or digit first".to_owned())
 }

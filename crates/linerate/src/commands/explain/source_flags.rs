@@ -1,6 +1,6 @@
 //! Flags of `linerate explain` that say where readings come from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -44,6 +44,18 @@ pub(super) const READING_FLAGS: &[&str] = &[
 /// Who is asked, and how: all but the first four, which are of what was read as well. Where --replay excludes
 /// --prometheus, clap does not say that others need it.
 const SOURCE_ONLY_FLAGS: &[&str] = READING_FLAGS.split_at(4).1;
+
+/// A window in which the nodes of a fleet are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveWindow<'a> {
+    pub(crate) fleet: &'a Path,
+    pub(crate) reach: &'a ReachFlags,
+    pub(crate) for_time: Duration,
+    /// Where readings are kept.
+    pub(crate) record: Option<&'a Path>,
+    /// Whether names in that file are replaced.
+    pub(crate) mask: bool,
+}
 
 /// Where readings come from.
 #[derive(Args, Clone, Debug)]
@@ -136,6 +148,38 @@ pub(crate) struct SourceFlags {
 }
 
 impl SourceFlags {
+    /// Those of a window of a fleet, read now.
+    pub(crate) fn live(window: &LiveWindow<'_>) -> SourceFlags {
+        SourceFlags {
+            prometheus: None,
+            from: None,
+            to: None,
+            step: None,
+            select: Vec::new(),
+            map: Vec::new(),
+            link: Vec::new(),
+            bearer_file: None,
+            user: None,
+            password_file: None,
+            header: Vec::new(),
+            ca_file: None,
+            insecure: false,
+            timeout: window.for_time,
+            live: true,
+            fleet: Some(window.fleet.to_owned()),
+            for_time: window.for_time,
+            engine_port: Vec::new(),
+            no_sockets: false,
+            engine_metrics: Vec::new(),
+            // Whoever reads the fleet twice was asked the first time.
+            yes_exec: true,
+            reach: window.reach.clone(),
+            record: window.record.map(Path::to_owned),
+            mask: window.mask,
+            replay: None,
+        }
+    }
+
     /// Whether readings are judged, and not figures.
     pub(crate) fn has_readings(&self) -> bool {
         self.prometheus.is_some() || self.live || self.replay.is_some()
@@ -183,7 +227,7 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
-fn live_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn live_time(text: &str) -> Result<Duration, String> {
     duration_within(text, Duration::from_secs(5), Duration::from_secs(3_600))
 }
 

@@ -1,0 +1,152 @@
+//! `linerate doctor`: what a running cluster should do, what it does, what holds it back, and what to change first.
+
+pub(crate) mod flags;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use linerate_discovery::{CheckupReadings, proposals};
+use linerate_fleet::description::FleetNode;
+use linerate_model::plan::{PlanRequest, plan};
+use linerate_record::checkup::{CHECKUP_SCHEMA, Checkup, ProposalBasis};
+use linerate_record::diagnosis::Diagnosis;
+use linerate_record::fleet::{FleetAudit, NodeRole};
+use linerate_record::plan::Plan;
+use linerate_record::shell;
+use linerate_record::site::Site;
+use linerate_report::checkup as report;
+use linerate_settings::drift::PeerMachine;
+use linerate_settings::fleet::fleet_audit;
+
+use crate::commands::explain::judge_live;
+use crate::commands::explain::source_flags::LiveWindow;
+use crate::files::{output_file, site_file};
+use crate::remote::discovered_fleet::{DiscoveredFleet, discover_fleet, unread_failure};
+use crate::remote::node_access;
+use crate::run::catalogue;
+use crate::terminal::failure::{Failure, code};
+use crate::terminal::printing;
+use flags::DoctorFlags;
+
+/// What machines are held against, by their role.
+const PROFILES: [(NodeRole, &str); 2] = [(NodeRole::Storage, "s3-storage-node"), (NodeRole::Client, "s3-client-node")];
+
+/// What the plan of a cluster without a site file calls it.
+const SITE_NAME: &str = "site";
+
+/// What is wrong with what the flags name.
+pub(crate) fn check(flags: &DoctorFlags) -> Result<(), Failure> {
+    read_inputs(flags).map(drop)
+}
+
+/// The fleet and the site that the flags name, or everything that is wrong with them.
+fn read_inputs(flags: &DoctorFlags) -> Result<(Vec<FleetNode>, Option<Site>), Failure> {
+    let nodes = node_access::read_fleet(&flags.fleet);
+    let site = flags.site.as_deref().map(site_file::read_site).transpose();
+    let record = flags.record.as_deref().map_or(Ok(()), output_file::check_output);
+    let unused = nodes.as_ref().ok().and_then(|nodes| flags.reach.check(nodes, &flags.fleet).err());
+    match (nodes, site, record, unused) {
+        (Ok(nodes), Ok(site), Ok(()), None) => Ok((nodes, site)),
+        (nodes, site, record, unused) => Err(Failure::combine([nodes.err(), site.err(), record.err(), unused])),
+    }
+}
+
+pub(crate) fn run(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
+    let (nodes, given) = read_inputs(flags)?;
+    node_access::consent_to_commands(&nodes, flags.yes_exec)?;
+    let found = discover_fleet(&nodes, &flags.reach, SITE_NAME)?;
+    let is_site_given = given.is_some();
+    let site = match given {
+        Some(site) => site,
+        None => linerate_site::read(&found.site.site, "what the nodes say").map_err(Failure::Site)?,
+    };
+    let mut warnings = Vec::new();
+    let plan = planned(&site, &mut warnings);
+    let audit = audited(&found, &site)?;
+    let (diagnosis, is_cut) = if flags.no_live { (None, false) } else { live(flags, &site, &mut warnings)? };
+    let fleet = shell::path(&flags.fleet);
+    let read = CheckupReadings { discovered: &found.site, audit: &audit, diagnosis: diagnosis.as_ref(), fleet: &fleet };
+    let proposals = proposals(&read);
+    let checkup = Checkup {
+        schema: CHECKUP_SCHEMA,
+        unreached: found.unreached(),
+        discovered: found.site,
+        is_site_given,
+        plan,
+        audit,
+        diagnosis,
+        proposals,
+        warnings,
+    };
+    let text = if flags.json {
+        report::json(&checkup)
+    } else {
+        report::text(&checkup, &commands(flags), flags.all, printing::text_style())
+    };
+    printing::print(&text)?;
+    outcome(flags, &checkup, nodes.len(), is_cut)
+}
+
+/// What the cluster should do; where nothing tells, why not.
+fn planned(site: &Site, warnings: &mut Vec<String>) -> Option<Plan> {
+    let request = PlanRequest { seed: site_file::SEED, ..PlanRequest::default() };
+    plan(site, &request).map_err(|error| warnings.push(format!("no plan: {error}"))).ok()
+}
+
+/// The machines, each held against the profile of its role.
+fn audited(found: &DiscoveredFleet, site: &Site) -> Result<FleetAudit, Failure> {
+    let [storage, client] = PROFILES.map(|(_, name)| catalogue::profile_named(name));
+    let (storage, client) = (storage?, client?);
+    let peers: Vec<PeerMachine<'_>> = found
+        .read()
+        .map(|(row, state)| PeerMachine { name: &row.name, role: row.role, site_node: row.site_node.as_deref(), state })
+        .collect();
+    let profile = |role| if role == NodeRole::Client { client } else { storage };
+    Ok(fleet_audit(&peers, found.unreached(), profile, Some(site)))
+}
+
+/// What the nodes do now, judged. That nothing could be judged is no reason to say nothing of the rest.
+fn live(flags: &DoctorFlags, site: &Site, warnings: &mut Vec<String>) -> Result<(Option<Diagnosis>, bool), Failure> {
+    let window = LiveWindow {
+        fleet: &flags.fleet,
+        reach: &flags.reach,
+        for_time: flags.for_time,
+        record: flags.record.as_deref(),
+        mask: flags.mask,
+    };
+    match judge_live(&window, site) {
+        Ok((diagnosis, is_cut)) => Ok((Some(diagnosis), is_cut)),
+        Err(failure @ Failure::Outcome { code: code::INTERRUPTED, .. }) => Err(failure),
+        Err(failure) => {
+            warnings.push(format!("what the nodes do could not be judged: {failure}"));
+            Ok((None, false))
+        }
+    }
+}
+
+/// Commands that say more of each part.
+fn commands(flags: &DoctorFlags) -> report::MoreCommands {
+    let (fleet, site) = (shell::path(&flags.fleet), flags.site.as_deref().unwrap_or(Path::new("site.yaml")));
+    let site = shell::path(site);
+    report::MoreCommands {
+        site: flags.site.is_none().then(|| format!("linerate discover --fleet {fleet} -o {site}")),
+        plan: format!("linerate plan {site} --why"),
+        live: format!("linerate explain {site} --live --fleet {fleet} --for 60s --why"),
+        audit: format!("linerate audit --fleet {fleet} --site {site} --all"),
+    }
+}
+
+fn outcome(flags: &DoctorFlags, checkup: &Checkup, nodes: usize, is_cut: bool) -> Result<ExitCode, Failure> {
+    if is_cut {
+        let why = "interrupted: the answer is of what was read until then".to_owned();
+        return Err(Failure::Outcome { why, code: code::INTERRUPTED });
+    }
+    if !checkup.unreached.is_empty() {
+        return Err(unread_failure(checkup.unreached.len(), nodes));
+    }
+    if flags.check && checkup.proposals.iter().any(|proposal| proposal.basis != ProposalBasis::Settings) {
+        let why = "--check: something is proposed that is more than a setting".to_owned();
+        return Err(Failure::Outcome { why, code: code::MISSED });
+    }
+    Ok(ExitCode::SUCCESS)
+}
