@@ -97,3 +97,107 @@ fn settings(read: &CheckupReadings<'_>) -> Option<Proposal> {
         nodes,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::discovery::DiscoveryFinding;
+    use serde_json::json;
+
+    use super::*;
+
+    fn diagnosis(weight: f64, none_of_these: f64) -> Diagnosis {
+        let suspect = json!({
+            "cause": "slow-link-sending", "node": "node3", "part": "bond0", "claim": "bond0 of node3 is full", "weight": weight,
+            "evidence": ["it sent 24.1 of 24.8 Gb/s"], "remedy": "look at its hash", "gives": "GET 1.2 times"
+        });
+        let window = json!({
+            "source": "live", "begin_unix_ms": 0, "end_unix_ms": 9, "step_ms": 1, "interval_ms": 1, "rate_over_ms": 1,
+            "steps": 9, "busy_steps": 9, "busy_begin_unix_ms": 0, "busy_end_unix_ms": 9
+        });
+        let load = json!({
+            "get_bytes_per_s": null, "put_bytes_per_s": null, "sent_bytes_per_s": 0.0, "received_bytes_per_s": 0.0,
+            "in_flight": null, "turn": null
+        });
+        serde_json::from_value(json!({
+            "schema": 1, "site": "s", "window": window, "nodes": [], "strangers": [], "unheard": 0, "load": load,
+            "used": [], "members": [], "odd": [], "suspects": [suspect], "none_of_these": none_of_these, "answer": "a",
+            "explanation": null, "comparisons": 0, "false_alarm_share": 0.05, "absent": [], "blind": [], "caveats": [],
+            "next": null, "heat": {"begin_unix_ms": 0, "column_ms": 1, "columns": 0, "maps": []}
+        }))
+        .expect("a diagnosis")
+    }
+
+    fn audit() -> FleetAudit {
+        let finding = |severity: &str, claim: &str| {
+            json!({
+                "check": "bond-members", "severity": severity, "confidence": "certain", "claim": claim,
+                "evidence": "e", "remedy": "r", "nodes": ["node1"]
+            })
+        };
+        let difference = |knob: &str, node: &str| {
+            json!({
+                "knob": knob, "space": "host", "present": "1", "wanted": "2", "why": "w", "relieves": "links",
+                "weight": 1.0, "confidence": "certain", "scope": "host", "takes_effect": "at-once", "risk": "none",
+                "commands": [], "nodes": [node]
+            })
+        };
+        let differences = ["a", "b", "a", "c", "d"].map(|knob| difference(knob, &format!("n{knob}")));
+        serde_json::from_value(json!({
+            "schema": 1, "audited": [{"name": "n", "role": "storage", "profile": "s3-storage-node", "unreadable": 0}],
+            "unreached": [], "unlike": [], "compared": 0,
+            "findings": [finding("warning", "one member"), finding("note", "worth knowing")],
+            "differences": differences
+        }))
+        .expect("an audit")
+    }
+
+    fn discovered() -> DiscoveredSite {
+        let finding = |kind, claim: &str| DiscoveryFinding {
+            kind,
+            claim: claim.to_owned(),
+            remedy: "make them alike".to_owned(),
+            nodes: vec!["node7".to_owned()],
+        };
+        DiscoveredSite {
+            schema: 1,
+            nodes_read: 1,
+            nodes: 1,
+            values: Vec::new(),
+            findings: vec![finding(DiscoveryKind::Contradiction, "MTU"), finding(DiscoveryKind::Unread, "fd")],
+            site: String::new(),
+        }
+    }
+
+    fn claims(diagnosis: Option<&Diagnosis>) -> Vec<String> {
+        let (discovered, audit) = (discovered(), audit());
+        let read = CheckupReadings { discovered: &discovered, audit: &audit, diagnosis, fleet: "f.yaml" };
+        proposals(&read).into_iter().map(|proposal| proposal.claim).collect()
+    }
+
+    #[test]
+    fn what_a_load_showed_comes_first_and_settings_last() {
+        let rest = ["MTU", "one member (node1)", "4 settings differ from s3-storage-node: a, b, c, …"];
+        assert_eq!(claims(Some(&diagnosis(0.7, 0.2)))[0], "bond0 of node3 is full");
+        assert_eq!(claims(Some(&diagnosis(0.7, 0.2)))[1..], rest);
+        assert_eq!(claims(None), rest);
+    }
+
+    #[test]
+    fn a_suspect_that_does_not_lead_is_no_proposal() {
+        for (weight, none_of_these) in [(0.59, 0.1), (0.6, 0.6), (0.0, 1.0)] {
+            assert!(leader(&diagnosis(weight, none_of_these)).is_none(), "{weight} {none_of_these}");
+        }
+    }
+
+    #[test]
+    fn settings_are_one_proposal_with_the_command_that_changes_them_undoably() {
+        let (discovered, audit) = (discovered(), audit());
+        let read = CheckupReadings { discovered: &discovered, audit: &audit, diagnosis: None, fleet: "f.yaml" };
+        let last = proposals(&read).pop().expect("settings");
+        assert_eq!(last.remedy, "linerate tune diff --fleet f.yaml --profile s3-storage-node -o changes.json");
+        assert_eq!(
+            (last.basis, last.nodes),
+            (ProposalBasis::Settings, ["na", "nb", "nc", "nd"].map(str::to_owned).to_vec())
+        );
+    }
+}
