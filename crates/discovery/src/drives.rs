@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind, EngineDrive};
 use linerate_record::knob::{Disk, PcieDevice};
 
-use crate::DiscoveredNode;
-use crate::links::generation;
+use crate::node::DiscoveredNode;
+use crate::pcie::generation;
 use crate::size_text::decimal;
 use crate::tree::{SiteEntry, assumed, derived, list, read_as};
 use crate::votes::{Vote, is_same_size, named, settled, vote};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind, DriveFormat, EngineFacts};
 
-use crate::DiscoveredNode;
+use crate::node::DiscoveredNode;
 use crate::tree::{SiteEntry, assumed, derived, read_as};
 use crate::votes::{named, settled, vote};
 
@@ -138,10 +138,10 @@ fn placement(storage: &[DiscoveredNode<'_>], formats: &[(&str, &DriveFormat)], f
             Vec::new(),
         );
     }
-    let strangers: BTreeSet<&str> =
+    let unlisted: BTreeSet<&str> =
         formats.iter().filter(|(_, format)| format.set.is_none()).map(|(name, _)| *name).collect();
-    if !strangers.is_empty() {
-        let names: Vec<&str> = strangers.into_iter().collect();
+    if !unlisted.is_empty() {
+        let names: Vec<&str> = unlisted.into_iter().collect();
         push(
             format!("drives on {} are in no erasure set of their own format.json", named(&names)),
             "heal the deployment: such a drive was replaced, or is of another cluster",

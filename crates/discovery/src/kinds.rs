@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use linerate_record::machine::MachineNic;
-
+use crate::drives;
+use crate::node::DiscoveredNode;
+use crate::ports::is_port;
 use crate::votes::{count, is_same_size};
-use crate::{DiscoveredNode, drives};
 
 /// Nodes of one kind.
 #[derive(Clone, Debug)]
@@ -74,11 +74,6 @@ fn hardware(node: &DiscoveredNode<'_>) -> Hardware {
         cores: facts.cores,
         memory_bytes: machine.memory_bytes,
     }
-}
-
-/// Whether an interface is a port of a card, and not made of others.
-pub(crate) fn is_port(nic: &MachineNic) -> bool {
-    nic.bond.is_none() && nic.over.is_empty() && nic.driver.is_some()
 }
 
 /// In how many respects two nodes differ.

@@ -7,7 +7,10 @@ mod drives;
 mod engine;
 mod kinds;
 mod links;
+mod node;
+mod pcie;
 mod planes;
+mod ports;
 mod proposals;
 mod site_differences;
 mod site_text;
@@ -18,35 +21,15 @@ mod tree;
 mod votes;
 
 use linerate_record::discovery::{DISCOVERY_SCHEMA, DiscoveredSite, DiscoveryFinding, DiscoveryKind};
-use linerate_record::fleet::{MachineState, NodeRole};
-use linerate_record::machine::Machine;
+use linerate_record::fleet::NodeRole;
 
 use planes::Planes;
 use tree::{SiteEntry, assumed, derived, mapping, read, read_as};
 use votes::{Vote, settled};
 
+pub use node::DiscoveredNode;
 pub use proposals::{CheckupReadings, leader, proposals};
 pub use site_differences::{SiteDifference, differences};
-
-/// A node that was read.
-#[derive(Clone, Copy, Debug)]
-pub struct DiscoveredNode<'a> {
-    /// Its name in the fleet.
-    pub name: &'a str,
-    /// What the fleet says that it is for.
-    pub role: NodeRole,
-    /// The kind of nodes that the fleet says it is of.
-    pub kind: Option<&'a str>,
-    /// The rack that the fleet says it is in.
-    pub rack: Option<&'a str>,
-    pub state: &'a MachineState,
-}
-
-impl DiscoveredNode<'_> {
-    fn machine(&self) -> &Machine {
-        &self.state.snapshot.machine
-    }
-}
 
 /// Nodes of a fleet by role, read or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,10 @@ use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind};
 use linerate_record::knob::PcieDevice;
 use linerate_record::machine::{Machine, MachineNic};
 
-use crate::DiscoveredNode;
-use crate::planes::{Planes, link_speed};
+use crate::node::DiscoveredNode;
+use crate::pcie::generation;
+use crate::planes::Planes;
+use crate::ports::link_speed;
 use crate::size_text::speed;
 use crate::tree::{SiteEntry, assumed, derived, list, read_as};
 use crate::votes::{Vote, named, settled, vote};
@@ -31,13 +33,6 @@ struct NodeLink {
     cards: Vec<Card>,
     /// Mode and transmit hash of a bond.
     bond: Option<(String, Option<String>)>,
-}
-
-/// The generation of PCIe with so many 10^9 transfers a second and lane, where a site can have it.
-pub(crate) fn generation(gt_per_s: f64) -> Option<u32> {
-    [(8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6), (128.0, 7)]
-        .into_iter()
-        .find_map(|(speed, generation)| ((gt_per_s - speed).abs() < 0.5).then_some(generation))
 }
 
 /// The generation of a node's sockets: at least that of its fastest device.

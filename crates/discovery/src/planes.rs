@@ -4,10 +4,9 @@ use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind, EnginePeer};
-use linerate_record::machine::{Machine, MachineNic};
 
-use crate::DiscoveredNode;
-use crate::kinds::is_port;
+use crate::node::DiscoveredNode;
+use crate::ports::{fastest, is_link, link_speed};
 use crate::size_text::speed;
 use crate::tree::{SiteEntry, assumed, derived, mapping, read, read_as};
 use crate::votes::{Vote, named, settled, vote};
@@ -115,27 +114,6 @@ fn path(node: &DiscoveredNode<'_>, interface: &str, is_ipv6: bool) -> Path {
         }
     }
     Path { link: link.to_owned(), tunnel: None, is_ipv6 }
-}
-
-/// The fastest link with a card: a bond before its members.
-fn fastest(machine: &Machine) -> Option<&MachineNic> {
-    let links = machine.nics.iter().filter(|nic| is_link(machine, nic));
-    links.max_by_key(|nic| (link_speed(machine, nic), nic.bond.is_some()))
-}
-
-/// A bond, or a port that is of none.
-fn is_link(machine: &Machine, nic: &MachineNic) -> bool {
-    let is_member =
-        || machine.nics.iter().any(|bond| bond.bond.as_ref().is_some_and(|bond| bond.members.contains(&nic.name)));
-    nic.name != "lo" && (nic.bond.is_some() || (is_port(nic) && !is_member()))
-}
-
-/// Of a bond the sum over its members that are up.
-pub(crate) fn link_speed(machine: &Machine, nic: &MachineNic) -> Option<u64> {
-    let Some(bond) = &nic.bond else { return nic.speed_bits_per_s };
-    let members = machine.nics.iter().filter(|member| bond.members.contains(&member.name));
-    let speeds: Vec<u64> = members.filter_map(|member| member.speed_bits_per_s).collect();
-    if speeds.is_empty() { nic.speed_bits_per_s } else { Some(speeds.iter().sum()) }
 }
 
 fn fastest_link(storage: &[DiscoveredNode<'_>]) -> String {

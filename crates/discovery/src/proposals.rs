@@ -107,8 +107,8 @@ mod tests {
 
     fn diagnosis(weight: f64, none_of_these: f64) -> Diagnosis {
         let suspect = json!({
-            "cause": "slow-link-sending", "node": "node3", "part": "bond0", "claim": "bond0 of node3 is full", "weight": weight,
-            "evidence": ["it sent 24.1 of 24.8 Gb/s"], "remedy": "look at its hash", "gives": "GET 1.2 times"
+            "cause": "slow-link-sending", "node": "node3", "part": "bond0", "claim": "bond0 of node3 is full",
+            "weight": weight, "evidence": ["24.1 of 24.8 Gb/s"], "remedy": "look at its hash", "gives": "GET 1.2 times"
         });
         let window = json!({
             "source": "live", "begin_unix_ms": 0, "end_unix_ms": 9, "step_ms": 1, "interval_ms": 1, "rate_over_ms": 1,

@@ -1,6 +1,6 @@
 //! In what a site that somebody wrote differs from the nodes.
 
-use linerate_record::site::{NodeGroup, Plane, Product, Protection, Site};
+use linerate_record::site::{NodeGroup, Plane, Product, Protection, Site, key};
 
 use crate::size_text::{binary, decimal, speed};
 use crate::votes::is_same_size;
@@ -44,9 +44,9 @@ pub fn differences(stated: &Site, found: &Site) -> Vec<SiteDifference> {
         let path = if is_single { "nodes".to_owned() } else { format!("nodes.{at}") };
         extend(&path, &format!("nodes.{}", other.name), group_rows(own, other));
     }
-    extend("planes.public", "planes.public", plane_rows(&stated.planes.public, &found.planes.public));
+    extend(key::PLANES_PUBLIC, key::PLANES_PUBLIC, plane_rows(&stated.planes.public, &found.planes.public));
     if let (Some(own), Some(other)) = (&stated.planes.private, &found.planes.private) {
-        extend("planes.private", "planes.private", plane_rows(own, other));
+        extend(key::PLANES_PRIVATE, key::PLANES_PRIVATE, plane_rows(own, other));
     }
     extend("engine", "engine", engine_rows(stated, found));
     all.extend(parts(stated, found));
@@ -78,7 +78,7 @@ fn parts(stated: &Site, found: &Site) -> Vec<SiteDifference> {
     let private =
         |site: &Site| site.planes.private.as_ref().map_or_else(|| "none".to_owned(), |plane| plane.link.clone());
     if stated.planes.private.is_some() != found.planes.private.is_some() {
-        push("planes.private", private(stated), private(found));
+        push(key::PLANES_PRIVATE, private(stated), private(found));
     }
     all
 }

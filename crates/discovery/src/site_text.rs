@@ -11,8 +11,8 @@ const COMMENT_COLUMN: usize = 34;
 /// The file.
 pub(crate) fn written(tree: &[SiteEntry], nodes_read: u32, fleet: u32) -> String {
     let mut text = format!(
-        "# Discovered by linerate on {nodes_read} of {fleet} nodes. Comments say where a value was read, and on how many of the\n\
-         # nodes that state it. linerate assumes what is not here, and lists it with each conclusion.\n"
+        "# Discovered by linerate on {nodes_read} of {fleet} nodes. Comments say where a value was read, and on how\n\
+         # many of the nodes that state it. linerate assumes what is not here, and lists it with each conclusion.\n"
     );
     mapping(tree, 0, &mut text);
     text

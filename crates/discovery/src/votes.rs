@@ -2,7 +2,7 @@
 
 use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind};
 
-use crate::DiscoveredNode;
+use crate::node::DiscoveredNode;
 
 /// Sizes that differ less are the same: firmware keeps a part of memory, and drives of one size differ by spares.
 const SAME_SIZE: f64 = 0.02;

@@ -45,7 +45,8 @@ fn a_site_file_is_what_is_planned_and_its_mistakes_come_before_any_node_is_reach
     let place = Place::make();
     let fleet = place.fleet(&[here("a"), here("b"), here("c"), here("d")]);
     let site = place.path("site.yaml");
-    let text = "nodes:\n  count: 4\n  drives: {count: 4, capacity: 1TB}\n  nics: {name: eth0, speed: 100Gb/s}\nengine: minio\n";
+    let text = "nodes:\n  count: 4\n  drives: {count: 4, capacity: 1TB}\n  nics: {name: eth0, speed: 100Gb/s}\n\
+                engine: minio\n";
     fs::write(&site, text).expect("written");
     let json = doctor(&fleet, &["--no-live", "--json", "--site", &site.display().to_string()]);
     let checkup: Checkup = serde_json::from_slice(&json.stdout).unwrap_or_else(|_| panic!("{}", shown(&json)));

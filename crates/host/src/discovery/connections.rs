@@ -218,13 +218,20 @@ mod tests {
     fn addresses_are_those_of_the_namespace_but_for_loopback_and_one_link() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
-        let trie = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.0.0.0\n        /24 link UNICAST\n     |-- 10.0.0.1\n        \
-                    /32 host LOCAL\n     |-- 127.0.0.1\n        /32 host LOCAL\nLocal:\n     |-- 10.0.0.1\n        /32 host \
-                    LOCAL\n     |-- 10.0.0.255\n        /32 link BROADCAST\n";
-        put(&root, "proc/self/net/fib_trie", trie);
-        let inet6 = "20010db8000000000000000000000001 02 40 00 80 eth0\nfe800000000000000000000000000001 02 40 20 80 eth0\n\
-                     00000000000000000000000000000001 01 80 10 80 lo\n";
-        put(&root, "proc/self/net/if_inet6", inet6);
+        let leaf = |address: &str, what: &str| format!("     |-- {address}\n        {what}\n");
+        let own = "/32 host LOCAL";
+        let trie = [
+            leaf("10.0.0.0", "/24 link UNICAST"),
+            leaf("10.0.0.1", own),
+            leaf("127.0.0.1", own),
+            leaf("10.0.0.255", "/32 link BROADCAST"),
+        ];
+        let table = trie.concat();
+        put(&root, "proc/self/net/fib_trie", &format!("Main:\n  +-- 0.0.0.0/0 3 0 5\n{table}Local:\n{table}"));
+        let line = |address: u128, scope: &str, name: &str| format!("{address:032x} 02 40 {scope} 80 {name}\n");
+        let [global, of_link] = [0x2001_0db8 << 96 | 1, 0xfe80 << 112 | 1_u128];
+        let inet6 = [line(global, "00", "eth0"), line(of_link, "20", "eth0"), line(1, "10", "lo")];
+        put(&root, "proc/self/net/if_inet6", &inet6.concat());
         let found: Vec<String> = addresses(&root, "self").iter().map(ToString::to_string).collect();
         assert_eq!(found, ["10.0.0.1", "2001:db8::1"]);
     }

@@ -74,7 +74,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
         put(&root, "proc/7/cmdline", "garage\0-c\0/etc/g.toml\0server\0");
-        let several = "metadata_dir = \"/meta\"\ndata_dir = [\n  { path = \"/d1\", capacity = \"1\" },\n  { path = \"/d2\" },\n]\n";
+        let several = "metadata_dir = \"/meta\"\ndata_dir = [\n  { path = \"/d1\", capacity = \"1\" },\n  \
+                       { path = \"/d2\" },\n]\n";
         for (data, folders) in [(several, &["/d1", "/d2"][..]), ("data_dir = \"/d1\"\n", &["/d1"]), ("", &[])] {
             let text = format!(
                 "{data}replication_factor = 3 # copies\nrpc_secret = \"abcdef\"\n[s3_api]\ndata_dir = \"/no\"\n"

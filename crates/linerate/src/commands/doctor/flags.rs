@@ -39,7 +39,8 @@ pub(crate) struct DoctorFlags {
     /// The fleet file: nodes, their roles, and how each is reached. linerate discover --hosts writes one.
     #[arg(long, value_name = "FLEET")]
     pub(super) fleet: PathBuf,
-    /// Site file of the cluster, for goals and what no node says, such as rates of drives. [default: what the nodes say]
+    /// Site file of the cluster, for goals and what no node says, such as rates of drives. [default: what the nodes
+    /// say]
     #[arg(long, value_name = "SITE")]
     pub(super) site: Option<PathBuf>,
     /// How long the nodes are read under the load that is there, from 5s to 1h.
