@@ -11,7 +11,7 @@ use linerate_record::sanitize;
 use linerate_wire::deadline::{CancelToken, Deadline, WaitEnd};
 use linerate_wire::http_call::{self, CallError, HttpAnswer, HttpPeer, HttpRequest, TlsPeer};
 use linerate_wire::name_lookup;
-use linerate_wire::tls::{TlsClient, Trust, words};
+use linerate_wire::tls::{TlsClient, words};
 use rustls::pki_types::ServerName;
 
 use crate::address::PrometheusAddress;
@@ -71,8 +71,8 @@ pub struct PrometheusRequest {
     pub access: PrometheusAccess,
     /// Headers that a proxy wants besides: name and value. Values may be secrets, and are never printed.
     pub headers: Vec<(String, String)>,
-    /// Whom to believe, over TLS.
-    pub trust: Trust,
+    /// Whom to believe, over TLS; one for many servers, since the roots of a system are half a megabyte.
+    pub tls: TlsClient,
     /// How long each answer may take; all of them together, [`ANSWERS_IN_ALL`] times as long.
     pub timeout: Duration,
     pub cancel: CancelToken,
@@ -114,9 +114,7 @@ impl PrometheusServer {
         }
         let tls = is_tls.then(|| {
             let name = ServerName::try_from(host.clone()).map_err(|error| no_name(error.to_string()))?;
-            let of_tls =
-                |error: rustls::Error| PrometheusError::Tls { url: requested.address.url(), why: words(&error) };
-            Ok((TlsClient::new(requested.trust.clone()).map_err(of_tls)?, name))
+            Ok((requested.tls.clone(), name))
         });
         Ok(PrometheusServer { begun, sockets, tls: tls.transpose()?, requested, takes_forms: true })
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use linerate_record::site::Product;
 use linerate_wire::deadline::CancelToken;
-use linerate_wire::tls::Trust;
+use linerate_wire::tls::TlsClient;
 
 pub use machines::{KnownMachine, PageReadings, readings};
 pub use series::{PageLooks, PageSeries};
@@ -100,7 +100,7 @@ pub struct PagesRequest {
     /// Headers besides: name and value. Values may be secrets, and are never printed.
     pub headers: Vec<(String, String)>,
     /// Whom to believe, over TLS.
-    pub trust: Trust,
+    pub tls: TlsClient,
     /// Other names of metrics and labels.
     pub names: NameMap,
     /// Whose metrics are looked for.
@@ -230,7 +230,7 @@ fn server(
         address: target.address.clone(),
         access: requested.access.clone(),
         headers: requested.headers.clone(),
-        trust: requested.trust.clone(),
+        tls: requested.tls.clone(),
         timeout: Duration::from_millis(requested.interval_ms()).clamp(Duration::from_secs(1), ANSWER_LIMIT),
         cancel: CancelToken::Stop(Arc::clone(is_over)),
     })
@@ -238,6 +238,8 @@ fn server(
 
 #[cfg(test)]
 mod tests {
+    use linerate_wire::tls::Trust;
+
     use super::*;
 
     #[test]
@@ -270,9 +272,9 @@ mod tests {
     #[test]
     fn looks_are_five_seconds_apart_and_closer_in_short_windows() {
         let apart = |step_ms: u64, steps: u32| {
-            let (access, trust) = (PrometheusAccess::Open, Trust::Anything);
+            let (access, tls) = (PrometheusAccess::Open, TlsClient::new(Trust::Anything).unwrap());
             let (names, product) = (NameMap::default(), Product::Minio);
-            PagesRequest { targets: Vec::new(), access, headers: Vec::new(), trust, names, product, step_ms, steps }
+            PagesRequest { targets: Vec::new(), access, headers: Vec::new(), tls, names, product, step_ms, steps }
                 .interval_ms()
         };
         assert_eq!((apart(1_000, 5), apart(1_000, 10), apart(1_000, 60)), (1_000, 1_666, 5_000));

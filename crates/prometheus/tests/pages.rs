@@ -12,7 +12,7 @@ use linerate_prometheus::metrics_pages::{KnownMachine, PageReadings, PagesReques
 use linerate_prometheus::name_map::NameMap;
 use linerate_record::readings::{ReadMeasure, ReadSeries};
 use linerate_record::site::Product;
-use linerate_wire::tls::Trust;
+use linerate_wire::tls::{TlsClient, Trust};
 
 /// Heads of requests that were made.
 type Requests = Arc<Mutex<Vec<String>>>;
@@ -56,7 +56,7 @@ fn looked(urls: &[String], steps: u32) -> PageReadings {
         targets,
         access: PrometheusAccess::Bearer("hunter2-hunter2".to_owned()),
         headers: vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())],
-        trust: Trust::Anything,
+        tls: TlsClient::new(Trust::Anything).unwrap(),
         names: NameMap::default(),
         product: Product::Minio,
         step_ms: 1_000,
@@ -171,9 +171,10 @@ fn looks_end_with_their_window_or_when_they_are_told_to() {
         let _ = out.write_all(reply("200 OK", &healthy(1)).as_bytes());
     });
     let targets = PagesUrl::read(&format!("http://{address}/metrics")).unwrap().pages(&[]).unwrap();
-    let (access, headers, trust) = (PrometheusAccess::Open, Vec::new(), Trust::Anything);
+    let (access, headers) = (PrometheusAccess::Open, Vec::new());
+    let tls = TlsClient::new(Trust::Anything).unwrap();
     let (names, product) = (NameMap::default(), Product::Minio);
-    let requested = PagesRequest { targets, access, headers, trust, names, product, step_ms: 1_000, steps: 3_600 };
+    let requested = PagesRequest { targets, access, headers, tls, names, product, step_ms: 1_000, steps: 3_600 };
     let is_over = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&is_over);
     thread::spawn(move || {

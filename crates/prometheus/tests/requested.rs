@@ -15,7 +15,7 @@ use linerate_prometheus::{
 use linerate_record::readings::{ReadMeasure, Readings};
 use linerate_record::site::Product;
 use linerate_wire::deadline::CancelToken;
-use linerate_wire::tls::Trust;
+use linerate_wire::tls::{TlsClient, Trust};
 
 /// Requests that were made: heads with their forms.
 type Requests = Arc<Mutex<Vec<String>>>;
@@ -88,8 +88,8 @@ fn requested_for(
     product: Product,
 ) -> Result<Readings, PrometheusError> {
     let (headers, timeout) = (vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())], Duration::from_secs(2));
-    let requested =
-        PrometheusRequest { address, access, headers, trust: Trust::Anything, timeout, cancel: CancelToken::Nothing };
+    let (tls, cancel) = (TlsClient::new(Trust::Anything).unwrap(), CancelToken::Nothing);
+    let requested = PrometheusRequest { address, access, headers, tls, timeout, cancel };
     gather(&mut PrometheusServer::new(requested)?, WINDOW, names, product, |_| {})
 }
 
@@ -302,8 +302,8 @@ fn answers_that_trickle_end_the_reading_once_all_of_them_have_taken_their_time()
         }
     });
     let (access, timeout) = (PrometheusAccess::Open, Duration::from_secs(1));
-    let (headers, trust, cancel) = (Vec::new(), Trust::Anything, CancelToken::Nothing);
-    let request = PrometheusRequest { address, access, headers, trust, timeout, cancel };
+    let (headers, tls, cancel) = (Vec::new(), TlsClient::new(Trust::Anything).unwrap(), CancelToken::Nothing);
+    let request = PrometheusRequest { address, access, headers, tls, timeout, cancel };
     let mut server = PrometheusServer::new(request).unwrap();
     let fault = gather(&mut server, WINDOW, &NameMap::default(), Product::Minio, |_| {}).unwrap_err();
     assert!(matches!(fault, PrometheusError::Overdue { limit_s: 10, .. }), "{fault}");

@@ -8,12 +8,14 @@ use std::process::ExitCode;
 use linerate_discovery::{CheckupReadings, proposals};
 use linerate_fleet::description::FleetNode;
 use linerate_model::plan::{PlanRequest, plan};
+use linerate_record::audit::AuditCheck;
 use linerate_record::checkup::{CHECKUP_SCHEMA, Checkup, ProposalBasis};
 use linerate_record::diagnosis::Diagnosis;
 use linerate_record::fleet::{FleetAudit, NodeRole};
 use linerate_record::plan::Plan;
 use linerate_record::shell;
-use linerate_record::site::Site;
+use linerate_record::site::{NodeGroup, Site};
+use linerate_record::units;
 use linerate_report::checkup as report;
 use linerate_settings::drift::PeerMachine;
 use linerate_settings::fleet::fleet_audit;
@@ -60,9 +62,13 @@ pub(crate) fn run(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
         Some(site) => site,
         None => linerate_site::read(&found.site.site, "what the nodes say").map_err(Failure::Site)?,
     };
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = unknown_speeds(&site).into_iter().collect();
     let plan = planned(&site, &mut warnings);
-    let audit = audited(&found, &site)?;
+    let mut audit = audited(&found, &site)?;
+    if !is_site_given {
+        // The site is made of these machines: that one of them is another is a contradiction, and said as such.
+        audit.findings.retain(|found| found.finding.check != AuditCheck::OtherMachine);
+    }
     let (diagnosis, is_cut) = if flags.no_live { (None, false) } else { live(flags, &site, &mut warnings)? };
     let fleet = shell::path(&flags.fleet);
     let read = CheckupReadings { discovered: &found.site, audit: &audit, diagnosis: diagnosis.as_ref(), fleet: &fleet };
@@ -85,6 +91,18 @@ pub(crate) fn run(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
     };
     printing::print(&text)?;
     outcome(flags, &checkup, nodes.len(), is_cut)
+}
+
+/// That plan and diagnosis rest on a speed that no node states.
+fn unknown_speeds(site: &Site) -> Option<String> {
+    let is_assumed = |group: &NodeGroup| site.is_assumed(&format!("nodes.{}.nics.*.speed", group.name));
+    let group = site.groups.iter().find(|group| is_assumed(group))?;
+    let bits_per_s = group.nics.first().map_or(0.0, |nic| nic.speed_bits_per_s);
+    Some(format!(
+        "no node states the speed of its links: {} is assumed, and what the cluster should do, and whether a link is \
+         full, rest on it; write the speed into a site file, and give it with --site",
+        units::bits_per_s(bits_per_s)
+    ))
 }
 
 /// What the cluster should do; where nothing tells, why not.

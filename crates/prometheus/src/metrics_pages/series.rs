@@ -242,7 +242,7 @@ fn lacking_gauges(product: Product, exporter: MetricExporter, values: &mut BTree
 
 #[cfg(test)]
 mod tests {
-    use linerate_wire::tls::Trust;
+    use linerate_wire::tls::{TlsClient, Trust};
 
     use super::*;
     use crate::address::PrometheusAddress;
@@ -251,12 +251,12 @@ mod tests {
     use crate::name_map::{NameMap, pair};
 
     fn requested(product: Product, names: NameMap) -> PagesRequest {
-        let (access, trust) = (PrometheusAccess::Open, Trust::Anything);
+        let (access, tls) = (PrometheusAccess::Open, TlsClient::new(Trust::Anything).unwrap());
         PagesRequest {
             targets: Vec::new(),
             access,
             headers: Vec::new(),
-            trust,
+            tls,
             names,
             product,
             step_ms: 1_000,

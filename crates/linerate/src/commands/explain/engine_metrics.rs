@@ -47,9 +47,9 @@ pub(super) fn engine_pages(
     }
     let expressions: Vec<&str> = rows().filter(|row| row.page.is_some()).map(|row| row.expression).collect();
     let names = readings::metric_names(flags, &expressions);
-    let SourceAccess { access, headers, trust } = readings::source_access(flags)?;
+    let SourceAccess { access, headers, tls } = readings::source_access(flags)?;
     let (step_ms, steps) = (order.step_ms, order.steps);
-    Ok(Some(PagesRequest { targets, access, headers, trust, names, product, step_ms, steps }))
+    Ok(Some(PagesRequest { targets, access, headers, tls, names, product, step_ms, steps }))
 }
 
 /// Looks that go on in a thread, until their window is over or the value is dropped.

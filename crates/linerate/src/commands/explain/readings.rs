@@ -14,7 +14,7 @@ use linerate_prometheus::{GatheredWindow, PrometheusAccess, PrometheusRequest, P
 use linerate_record::readings::Readings;
 use linerate_record::site::Site;
 use linerate_wire::deadline::CancelToken;
-use linerate_wire::tls::Trust;
+use linerate_wire::tls::{TlsClient, words};
 
 use super::source_flags::SourceFlags;
 use super::time_arguments::parse_instant;
@@ -158,12 +158,12 @@ fn read_recording(path: &Path) -> Result<Readings, Failure> {
 /// What to ask whom, with secrets out of their files.
 fn prometheus_request(flags: &SourceFlags) -> Result<PrometheusRequest, Failure> {
     let address = flags.prometheus.clone().ok_or_else(|| Failure::usage("no --prometheus"))?;
-    let SourceAccess { access, headers, trust } = source_access(flags)?;
+    let SourceAccess { access, headers, tls } = source_access(flags)?;
     Ok(PrometheusRequest {
         address,
         access,
         headers,
-        trust,
+        tls,
         timeout: flags.timeout,
         cancel: CancelToken::Stop(Arc::default()),
     })
@@ -173,7 +173,7 @@ fn prometheus_request(flags: &SourceFlags) -> Result<PrometheusRequest, Failure>
 pub(super) struct SourceAccess {
     pub(super) access: PrometheusAccess,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) trust: Trust,
+    pub(super) tls: TlsClient,
 }
 
 /// Those of the flags, with secrets out of their files.
@@ -199,7 +199,8 @@ pub(super) fn source_access(flags: &SourceFlags) -> Result<SourceAccess, Failure
         }
         None => tls_trust::find_trust(flags.insecure, None)?,
     };
-    Ok(SourceAccess { access, headers, trust })
+    let tls = TlsClient::new(trust).map_err(|error| Failure::usage(words(&error)))?;
+    Ok(SourceAccess { access, headers, tls })
 }
 
 /// Names of metrics and labels that the flags give; what of it does nothing is told.
