@@ -28,10 +28,19 @@ fn product(engine: &EngineFacts) -> Option<&'static str> {
     PRODUCTS.iter().find(|(program, _)| *program == engine.program).map(|(_, product)| *product)
 }
 
-/// The keys of the engine of a site with so many drives.
+/// What of a site the engine's layout is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SiteDrives {
+    /// Drives of all nodes, those of nodes that were not read included.
+    pub(crate) drives: u64,
+    /// Whether all storage nodes of the fleet were read.
+    pub(crate) is_whole: bool,
+}
+
+/// The keys of the engine.
 pub(crate) fn entries(
     storage: &[DiscoveredNode<'_>],
-    drives: u64,
+    site: SiteDrives,
     findings: &mut Vec<DiscoveryFinding>,
 ) -> Vec<SiteEntry> {
     let own = |node: &DiscoveredNode<'_>| node.state.facts.engines.iter().find_map(product);
@@ -48,8 +57,8 @@ pub(crate) fn entries(
     let mut entries = vec![read_as("product", &vote, vote.value, "processes")];
     let formats = formats(storage);
     entries.extend(protection(storage, findings));
-    entries.extend(set_drives(drives, &formats, findings));
-    placement(storage, &formats, findings);
+    entries.extend(set_drives(site.drives, &formats, findings));
+    placement(storage, site, &formats, findings);
     entries.extend(tls(storage, findings));
     entries
 }
@@ -126,7 +135,12 @@ fn set_drives(
 }
 
 /// Drives of one set on one node, drives that no set knows, and several deployments.
-fn placement(storage: &[DiscoveredNode<'_>], formats: &[(&str, &DriveFormat)], findings: &mut Vec<DiscoveryFinding>) {
+fn placement(
+    storage: &[DiscoveredNode<'_>],
+    site: SiteDrives,
+    formats: &[(&str, &DriveFormat)],
+    findings: &mut Vec<DiscoveryFinding>,
+) {
     let mut push = |claim: String, remedy: &str, nodes: Vec<String>| {
         findings.push(DiscoveryFinding { kind: DiscoveryKind::Contradiction, claim, remedy: remedy.to_owned(), nodes });
     };
@@ -153,8 +167,9 @@ fn placement(storage: &[DiscoveredNode<'_>], formats: &[(&str, &DriveFormat)], f
         let mut pools: BTreeSet<&[u32]> = BTreeSet::new();
         formats.iter().filter(|(_, format)| pools.insert(&format.sets)).map(|(_, format)| sum(&format.sets)).sum()
     };
-    let readable = storage.iter().all(|node| !node.state.facts.engines.is_empty());
-    if deployments.len() == 1 && readable && known.len() < listed {
+    // What was not read may be what is missing.
+    let is_read = site.is_whole && storage.iter().all(|node| !node.state.facts.engines.is_empty());
+    if deployments.len() == 1 && is_read && known.len() < listed {
         push(
             format!("the engine's sets have {listed} drives, of which {} were found", known.len()),
             "look for drives that are not mounted, and for nodes that the fleet file lacks",

@@ -23,6 +23,7 @@ mod votes;
 use linerate_record::discovery::{DISCOVERY_SCHEMA, DiscoveredSite, DiscoveryFinding, DiscoveryKind};
 use linerate_record::fleet::NodeRole;
 
+use engine::SiteDrives;
 use planes::Planes;
 use tree::{SiteEntry, assumed, derived, mapping, read, read_as};
 use votes::{Vote, settled};
@@ -81,7 +82,10 @@ pub fn discover(
     let mut tree = vec![derived("name", name, "given, or the default"), tree::nodes(groups)];
     tree.push(mapping("planes", planes::entries(&planes, &storage, &mut findings)));
     tree.extend(links::clients(&clients, fleet.clients, &mut findings).map(|entries| mapping("clients", entries)));
-    tree.push(mapping("engine", engine::entries(&storage, drives, &mut findings)));
+    tree.push(mapping(
+        "engine",
+        engine::entries(&storage, SiteDrives { drives, is_whole: unread_nodes == 0 }, &mut findings),
+    ));
     findings.extend(unread(nodes));
     findings.sort_by_key(|finding| finding.kind);
     let nodes_read = votes::count(nodes.len());

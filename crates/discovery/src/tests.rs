@@ -306,6 +306,7 @@ fn clients_and_racks_are_those_of_the_fleet() {
     let site = site(&found);
     // A node that was not read is one of the kind: the sets need its drives.
     assert_eq!((site.groups[0].count, site.is_assumed("nodes.storage.count")), (4, true));
+    assert!(!claims(&found).iter().any(|claim| claim.contains("were found")), "{:?}", claims(&found));
     assert_eq!((site.groups[0].racks, site.clients.count, site.clients.speed_bits_per_s), (3, 1, 200e9));
     assert_eq!((found.nodes_read, found.nodes), (4, 5));
     assert_eq!(discover("here", &[], fleet(3, 0)), Err(DiscoveryError::NothingRead));
