@@ -2,12 +2,12 @@
 
 use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind};
 use linerate_record::knob::PcieDevice;
-use linerate_record::machine::{Machine, MachineNic};
+use linerate_record::machine::Machine;
 
 use crate::node::DiscoveredNode;
 use crate::pcie::generation;
 use crate::planes::Planes;
-use crate::ports::link_speed;
+use crate::ports::Interfaces;
 use crate::size_text::speed;
 use crate::tree::{SiteEntry, assumed, derived, list, read_as};
 use crate::votes::{Vote, named, settled, vote};
@@ -219,8 +219,8 @@ pub(crate) fn clients(
     }
     let mut entries = vec![derived("count", &count.to_string(), "nodes of the fleet with the role client")];
     let fastest = |node: &DiscoveredNode<'_>| {
-        let machine = node.machine();
-        machine.nics.iter().filter_map(|nic: &MachineNic| link_speed(machine, nic)).max()
+        let interfaces = Interfaces::new(node.machine());
+        interfaces.speed(interfaces.fastest()?)
     };
     entries.push(match settled("fastest link of clients", vote(clients, fastest), |bits| speed(*bits), findings) {
         Some(vote) => read_as("speed", &vote, &speed(vote.value), "the fastest link"),

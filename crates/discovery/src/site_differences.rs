@@ -1,6 +1,6 @@
 //! In what a site that somebody wrote differs from the nodes.
 
-use linerate_record::site::{NodeGroup, Plane, Product, Protection, Site, key};
+use linerate_record::site::{Bond, NodeGroup, Plane, Product, Protection, Site, key};
 
 use crate::size_text::{binary, decimal, speed};
 use crate::votes::is_same_size;
@@ -30,6 +30,8 @@ struct Compared {
 #[must_use]
 pub fn differences(stated: &Site, found: &Site) -> Vec<SiteDifference> {
     let mut all = Vec::new();
+    // Without connections of clients, nothing says which link is theirs.
+    let is_public_known = !found.is_assumed(key::PLANES_PUBLIC_LINK);
     let mut extend = |path: &str, found_path: &str, rows: Vec<Compared>| {
         let is_one = |row: &Compared| !row.is_same && !found.is_assumed(&format!("{found_path}.{}", known_by(row.key)));
         all.extend(rows.into_iter().filter(is_one).map(|row| SiteDifference {
@@ -40,11 +42,15 @@ pub fn differences(stated: &Site, found: &Site) -> Vec<SiteDifference> {
         }));
     };
     let is_single = stated.groups.len() == 1 && found.groups.len() == 1;
-    for (at, (own, other)) in stated.groups.iter().zip(&found.groups).enumerate() {
+    for (at, own) in stated.groups.iter().enumerate() {
+        let by_name = found.groups.iter().find(|group| group.name == own.name);
+        let Some(other) = (if is_single { found.groups.first() } else { by_name }) else { continue };
         let path = if is_single { "nodes".to_owned() } else { format!("nodes.{at}") };
         extend(&path, &format!("nodes.{}", other.name), group_rows(own, other));
     }
-    extend(key::PLANES_PUBLIC, key::PLANES_PUBLIC, plane_rows(&stated.planes.public, &found.planes.public));
+    if is_public_known {
+        extend(key::PLANES_PUBLIC, key::PLANES_PUBLIC, plane_rows(&stated.planes.public, &found.planes.public));
+    }
     if let (Some(own), Some(other)) = (&stated.planes.private, &found.planes.private) {
         extend(key::PLANES_PRIVATE, key::PLANES_PRIVATE, plane_rows(own, other));
     }
@@ -77,7 +83,8 @@ fn parts(stated: &Site, found: &Site) -> Vec<SiteDifference> {
     }
     let private =
         |site: &Site| site.planes.private.as_ref().map_or_else(|| "none".to_owned(), |plane| plane.link.clone());
-    if stated.planes.private.is_some() != found.planes.private.is_some() {
+    let is_known = !found.is_assumed(key::PLANES_PUBLIC_LINK);
+    if is_known && stated.planes.private.is_some() != found.planes.private.is_some() {
         push(key::PLANES_PRIVATE, private(stated), private(found));
     }
     all
@@ -97,8 +104,8 @@ fn group_rows(stated: &NodeGroup, found: &NodeGroup) -> Vec<Compared> {
         row("cores", &stated.cores, &found.cores, u32::to_string),
         Compared { is_same, ..memory },
         row("drives", &drives(stated), &drives(found), Clone::clone),
-        row("nics", &nics(stated), &nics(found), Clone::clone),
-        row("bonds", &bonds(stated), &bonds(found), Clone::clone),
+        row("nics", &nics(stated, found), &nics(found, stated), Clone::clone),
+        row("bonds", &bonds(stated, found), &bonds(found, stated), Clone::clone),
     ];
     // A kernel that nobody stated is no statement.
     if let (Some(own), Some(other)) = (kernel(stated), kernel(found)) {
@@ -121,27 +128,35 @@ fn rounded(bytes: u64) -> u64 {
     (bytes + unit / 2) / unit * unit
 }
 
-fn nics(group: &NodeGroup) -> String {
-    let speed_of = |bits: f64| speed(bits as u64);
-    let mut all: Vec<String> =
-        group.nics.iter().map(|nic| format!("{} × {}", nic.ports, speed_of(nic.speed_bits_per_s))).collect();
+/// Ports of links that both have: what carries no plane that is known is not in what nodes say.
+fn nics(group: &NodeGroup, other: &NodeGroup) -> String {
+    let is_shared = |name: &str| {
+        let of_bond = |group: &NodeGroup| group.bonds.iter().any(|bond| bond.nics.iter().any(|nic| nic == name));
+        other.nics.iter().any(|nic| nic.name == name) || (of_bond(group) && !other.bonds.is_empty())
+    };
+    let part = |ports: u32, bits: f64| format!("{ports} × {}", speed(bits as u64));
+    let shared = group.nics.iter().filter(|nic| is_shared(&nic.name));
+    let mut all: Vec<String> = shared.map(|nic| part(nic.ports, nic.speed_bits_per_s)).collect();
     all.sort_unstable();
     all.join(" and ")
 }
 
-fn bonds(group: &NodeGroup) -> String {
-    let mut all: Vec<String> = group
-        .bonds
-        .iter()
-        .map(|bond| format!("{} {} {}", bond.name, bond.mode.name(), bond.transmit_hash.name()))
-        .collect();
+fn bonds(group: &NodeGroup, other: &NodeGroup) -> String {
+    let is_shared = |name: &str| other.bonds.iter().any(|bond| bond.name == name);
+    let shared = group.bonds.iter().filter(|bond| is_shared(&bond.name));
+    let in_words = |bond: &Bond| format!("{} {} {}", bond.name, bond.mode.name(), bond.transmit_hash.name());
+    let mut all: Vec<String> = shared.map(in_words).collect();
     all.sort_unstable();
-    if all.is_empty() { "none".to_owned() } else { all.join(" and ") }
+    all.join(" and ")
 }
 
+/// Of another link, the rest is another too.
 fn plane_rows(stated: &Plane, found: &Plane) -> Vec<Compared> {
+    let link = row("link", &stated.link, &found.link, Clone::clone);
+    if !link.is_same {
+        return vec![link];
+    }
     vec![
-        row("link", &stated.link, &found.link, Clone::clone),
         row("mtu", &stated.mtu_bytes, &found.mtu_bytes, u32::to_string),
         row("encapsulation", &stated.encapsulation, &found.encapsulation, |tunnel| {
             format!("{tunnel:?}").to_lowercase()
