@@ -8,10 +8,11 @@
 mod connections;
 mod data_folders;
 mod drive_format;
+mod inside;
 mod layouts;
 mod processors;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use linerate_record::discovery::{EngineFacts, NodeFacts};
@@ -43,8 +44,25 @@ pub fn node_facts(root: &Root) -> NodeFacts {
     }
     facts.engines =
         pids.iter().take(ENGINES_MAX).filter_map(|pid| engine(root, *pid, &facts.addresses, &mut pass)).collect();
-    facts.unreadable = pass.unreadable.iter().map(ToString::to_string).collect();
+    facts.unreadable = unreadable(&pass);
     facts
+}
+
+/// Reasons that one machine reports, each once, and how long each is.
+const REASONS_MAX: usize = 256;
+const REASON_BYTES_MAX: usize = 400;
+
+fn unreadable(pass: &ReadPass) -> Vec<String> {
+    let mut reasons = BTreeSet::new();
+    for part in &pass.unreadable {
+        let mut reason = part.to_string();
+        reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+        reasons.insert(reason);
+        if reasons.len() == REASONS_MAX {
+            break;
+        }
+    }
+    reasons.into_iter().collect()
 }
 
 fn engine(root: &Root, pid: u32, node: &[IpAddr], pass: &mut ReadPass) -> Option<EngineFacts> {

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::io::ErrorKind;
 
+use linerate_record::device_name::is_partition;
 use linerate_record::discovery::{DriveFormat, EngineDrive};
 
-use super::{drive_format, word};
+use super::{drive_format, inside, word};
 use crate::live::engine_devices::{DeviceNumber, Mount, mount, mounted};
 use crate::root::{ReadPass, Root, names, note, text};
 
@@ -37,9 +38,9 @@ fn drive(
     system_folder: Option<&str>,
     pass: &mut ReadPass,
 ) -> Option<EngineDrive> {
-    let inside = format!("proc/{pid}/root{}", path.trim_end_matches('/'));
-    let format = system_folder.and_then(|folder| format(root, &format!("{inside}/{folder}/format.json"), pass));
-    if format.is_none() && !root.0.join(&inside).is_dir() {
+    let format =
+        system_folder.and_then(|folder| format(root, pid, &format!("{}/{folder}", path.trim_end_matches('/')), pass));
+    if format.is_none() && !inside::is_folder(root, pid, &path) {
         return None;
     }
     let mount = mounted(&path, mounts);
@@ -53,19 +54,21 @@ fn drive(
     })
 }
 
-/// What the engine wrote down of its sets; a drive that is new has nothing yet.
-fn format(root: &Root, path: &str, pass: &mut ReadPass) -> Option<DriveFormat> {
-    match text(root, path, &mut pass.bytes).map(Cow::into_owned) {
+/// What the engine wrote down of its sets, in this folder; a drive that is new has nothing yet.
+fn format(root: &Root, pid: u32, folder: &str, pass: &mut ReadPass) -> Option<DriveFormat> {
+    let path = format!("{folder}/format.json");
+    let noted = format!("proc/{pid}/root{path}");
+    match inside::text(root, pid, &path) {
         Ok(text) => {
             let format = drive_format::parse(&text);
             if format.is_none() {
-                note(pass, path, "it does not describe erasure sets");
+                note(pass, &noted, "it does not describe erasure sets");
             }
             format
         }
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => {
-            note(pass, path, error.to_string());
+            note(pass, &noted, error.to_string());
             None
         }
     }
@@ -77,35 +80,36 @@ pub(super) fn numbers(device: u64) -> DeviceNumber {
     (major, minor)
 }
 
-/// The drive of a block device: that of a partition, and what a volume stands on where this is one drive.
-pub(super) fn disk(root: &Root, (major, minor): DeviceNumber) -> Option<String> {
-    let own = format!("{major}:{minor}");
-    let has_number = |path: String| word(root, &path).is_some_and(|number| number == own);
-    for name in names(root, "sys/block") {
-        let is_it = has_number(format!("sys/block/{name}/dev"));
-        let is_part = || {
-            let parts = names(root, &format!("sys/block/{name}"));
-            parts.iter().any(|part| part.starts_with(&name) && has_number(format!("sys/block/{name}/{part}/dev")))
-        };
-        if is_it || is_part() {
-            return Some(below(root, name));
-        }
-    }
-    None
-}
-
 /// Layers of volumes over each other.
 const LAYERS_MAX: usize = 4;
 
-fn below(root: &Root, mut name: String) -> String {
+/// The drive of a block device: that of a partition, and what a volume stands on where this is one drive.
+pub(super) fn disk(root: &Root, device: DeviceNumber) -> Option<String> {
+    let mut name = whole(root, device)?;
     for _ in 0..LAYERS_MAX {
         let mut slaves = names(root, &format!("sys/block/{name}/slaves"));
-        match (slaves.pop(), slaves.is_empty()) {
-            (Some(only), true) => name = only,
-            _ => break,
-        }
+        let (Some(only), true) = (slaves.pop(), slaves.is_empty()) else { break };
+        // It may be a partition, which is in the folder of its drive alone.
+        let number = word(root, &format!("sys/block/{name}/slaves/{only}/dev")).and_then(|text| parse_number(&text));
+        name = number.and_then(|number| whole(root, number)).unwrap_or(only);
     }
-    name
+    Some(name)
+}
+
+/// The whole device of a number: itself, or that of a partition.
+fn whole(root: &Root, (major, minor): DeviceNumber) -> Option<String> {
+    let own = format!("{major}:{minor}");
+    let has_number = |path: String| word(root, &path).is_some_and(|number| number == own);
+    names(root, "sys/block").into_iter().find(|name| {
+        let parts = || names(root, &format!("sys/block/{name}")).into_iter().filter(|part| is_partition(part, name));
+        has_number(format!("sys/block/{name}/dev"))
+            || parts().any(|part| has_number(format!("sys/block/{name}/{part}/dev")))
+    })
+}
+
+fn parse_number(text: &str) -> Option<DeviceNumber> {
+    let (major, minor) = text.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 pub(super) fn disk_bytes(root: &Root, name: &str) -> Option<u64> {
@@ -128,8 +132,9 @@ mod tests {
         put(&root, "sys/block/nvme0n1/size", "2000\n");
         put(&root, "sys/block/nvme0n1/nvme0n1p1/dev", "259:1\n");
         put(&root, "sys/block/dm-0/dev", "253:0\n");
-        put(&root, "sys/block/dm-0/slaves/sdb/dev", "8:16\n");
+        put(&root, "sys/block/dm-0/slaves/sdb1/dev", "8:17\n");
         put(&root, "sys/block/sdb/dev", "8:16\n");
+        put(&root, "sys/block/sdb/sdb1/dev", "8:17\n");
         put(&root, "sys/block/sdb/size", "4000\n");
         let mounts = ["259:1 / /d1 rw - xfs /dev/nvme0n1p1 rw", "253:0 / /d2 rw - ext4 /dev/dm-0 rw"];
         put(&root, "proc/7/mountinfo", &mounts.map(|line| format!("36 35 {line}\n")).concat());

@@ -1,10 +1,8 @@
 //! Ceph: a process an OSD, whose folder has a link to its block device.
 
-use std::os::unix::fs::MetadataExt as _;
-
 use linerate_record::discovery::EngineDrive;
 
-use super::super::data_folders;
+use super::super::{data_folders, inside};
 use super::{DataLayout, EngineProcess, flag_value};
 use crate::root::{ReadPass, note};
 
@@ -23,15 +21,14 @@ pub(super) fn read(process: EngineProcess<'_>, pass: &mut ReadPass) -> DataLayou
     };
     let cluster = flag_value(&arguments, &["--cluster"]).filter(is_name).unwrap_or(CLUSTER);
     let path = format!("{FOLDER}/{cluster}-{id}/block");
-    let inside = process.inside(&path);
-    let number = match process.root.0.join(&inside).metadata() {
-        Ok(device) => device.rdev(),
+    let number = match inside::block_device(process.root, process.pid, &path) {
+        Ok(number) => number,
         Err(error) => {
-            note(pass, &inside, error.to_string());
+            note(pass, &process.inside(&path), error.to_string());
             return DataLayout::default();
         }
     };
-    let disk = (number != 0).then(|| data_folders::disk(process.root, data_folders::numbers(number))).flatten();
+    let disk = number.and_then(|number| data_folders::disk(process.root, data_folders::numbers(number)));
     let disk_bytes = disk.as_deref().and_then(|name| data_folders::disk_bytes(process.root, name));
     let drive = EngineDrive { path: path.clone(), disk, disk_bytes, ..EngineDrive::default() };
     DataLayout { volumes: vec![path], drives: vec![drive], ..DataLayout::default() }

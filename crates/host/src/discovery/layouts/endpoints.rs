@@ -1,13 +1,12 @@
 //! MinIO and RustFS: endpoints as arguments or in the environment, and `format.json` on each drive.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::super::data_folders;
+use super::super::{data_folders, inside};
 use super::{DataLayout, EngineProcess};
 use crate::live::engine_devices::{data_path, expanded};
-use crate::root::{ReadPass, note, text};
+use crate::root::{ReadPass, note};
 
 /// Folders of one engine that are looked at: a node has some dozens of drives.
 const FOLDERS_MAX: usize = 1_024;
@@ -20,7 +19,8 @@ const SWITCHES: [&str; 6] = ["--quiet", "--anonymous", "--json", "--no-compat", 
 
 /// What one of them calls things.
 struct Names {
-    /// Names in the environment that list endpoints or folders with data, in the place of arguments.
+    /// Names in the environment that list endpoints or folders with data, in the place of arguments: the first that is
+    /// not empty (`cmd/server-main.go` of MinIO, `serverCmdArgs`).
     volumes: &'static [&'static str],
     /// Names in the environment that decide the layout.
     settings: &'static [&'static str],
@@ -31,7 +31,7 @@ struct Names {
 }
 
 const MINIO: Names = Names {
-    volumes: &["MINIO_VOLUMES", "MINIO_ENDPOINTS", "MINIO_ARGS"],
+    volumes: &["MINIO_ARGS", "MINIO_VOLUMES", "MINIO_ENDPOINTS"],
     settings: &["MINIO_STORAGE_CLASS_STANDARD", "MINIO_ERASURE_SET_DRIVE_COUNT"],
     file: Some("MINIO_CONFIG_ENV_FILE"),
     system_folder: ".minio.sys",
@@ -54,10 +54,12 @@ pub(super) fn rustfs(process: EngineProcess<'_>, pass: &mut ReadPass) -> DataLay
 
 fn read(process: EngineProcess<'_>, names: &Names, pass: &mut ReadPass) -> DataLayout {
     let mut settings = settings(process, names, pass);
-    let volumes = match names.volumes.iter().find_map(|name| settings.get(*name)) {
-        Some(listed) => listed.split_whitespace().map(str::to_owned).collect(),
-        None => endpoints(&process.arguments(pass)),
+    let listed = names.volumes.iter().filter_map(|name| settings.get(*name)).find(|listed| !listed.trim().is_empty());
+    let words = match listed {
+        Some(listed) => listed.split_whitespace().take(ENDPOINTS_MAX).map(str::to_owned).collect(),
+        None => process.arguments(pass),
     };
+    let volumes = endpoints(&words);
     settings.retain(|name, _| names.settings.contains(&name.as_str()));
     let folders = folders(process, &volumes, pass);
     let drives = data_folders::drives(process.root, process.pid, folders, Some(names.system_folder), pass);
@@ -72,13 +74,12 @@ fn settings(process: EngineProcess<'_>, names: &Names, pass: &mut ReadPass) -> B
     let Some(file) = names.file.and_then(|name| found.remove(name)).filter(|file| file.starts_with('/')) else {
         return found;
     };
-    let path = process.inside(&file);
-    match text(process.root, &path, &mut pass.bytes).map(Cow::into_owned) {
+    match inside::text(process.root, process.pid, &file) {
         Ok(text) => {
             let lines = text.lines().filter_map(exported).filter(|(name, _)| kept.contains(name));
             lines.for_each(|(name, value)| drop(found.insert(name.to_owned(), value.to_owned())));
         }
-        Err(error) => note(pass, &path, error.to_string()),
+        Err(error) => note(pass, &process.inside(&file), error.to_string()),
     }
     found
 }
@@ -96,25 +97,35 @@ fn endpoints(arguments: &[String]) -> Vec<String> {
     let mut is_value = false;
     for argument in arguments.iter().take(ENDPOINTS_MAX) {
         if !is_value && data_path(argument).is_some() {
-            found.push(argument.clone());
+            found.push(without_user(argument));
         }
         is_value = argument.starts_with('-') && !argument.contains('=') && !SWITCHES.contains(&argument.as_str());
     }
     found
 }
 
+/// An endpoint without a name and a password before its host, which no engine needs there.
+fn without_user(endpoint: &str) -> String {
+    let Some((scheme, rest)) = endpoint.split_once("://") else { return endpoint.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
 /// Folders of endpoints that may be on this machine. Those of other nodes and pools are in the list of an engine too:
 /// they are left out by the address of the endpoint, where it is one.
 fn folders(process: EngineProcess<'_>, volumes: &[String], pass: &mut ReadPass) -> Vec<String> {
     let path = format!("proc/{}/cmdline", process.pid);
-    let mut folders = BTreeSet::new();
+    let (mut folders, mut expansions) = (BTreeSet::new(), 0);
     for volume in volumes.iter().filter(|volume| is_of_this_machine(volume, process.own)) {
-        let Some(folder) = data_path(volume) else { continue };
-        match expanded(folder) {
-            Some(all) => folders.extend(all),
-            None => note(pass, &path, "it names folders with data by a pattern that is not known"),
-        }
-        if folders.len() > FOLDERS_MAX {
+        let Some(all) = data_path(volume).map(expanded) else { continue };
+        let Some(all) = all else {
+            note(pass, &path, "it names folders with data by a pattern that is not known");
+            break;
+        };
+        expansions += all.len();
+        folders.extend(all);
+        if folders.len() > FOLDERS_MAX || expansions > ENDPOINTS_MAX {
             note(pass, &path, format!("folders beyond {FOLDERS_MAX} are left out"));
             break;
         }
@@ -147,6 +158,12 @@ mod tests {
             let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(endpoints(&arguments), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn no_name_and_no_password_of_an_endpoint_leaves_the_machine() {
+        let words = ["server", "https://user:hunter2@n1:9000/data", "/d@x", "--sftp=key"].map(str::to_owned);
+        assert_eq!(endpoints(&words), ["https://n1:9000/data", "/d@x"]);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Garage: folders and copies of its configuration file, which holds secrets too: nothing else of it is kept.
 
-use std::borrow::Cow;
-
-use super::super::data_folders;
+use super::super::{data_folders, inside};
 use super::{DataLayout, EngineProcess, flag_value};
-use crate::root::{ReadPass, note, text};
+use crate::root::{ReadPass, note};
+
+/// Folders of one process that are looked at.
+const FOLDERS_MAX: usize = 1_024;
 
 /// Where the file is unless it is named.
 const FILE: &str = "/etc/garage.toml";
@@ -20,11 +21,10 @@ pub(super) fn read(process: EngineProcess<'_>, pass: &mut ReadPass) -> DataLayou
     let named = flag_value(&arguments, &["-c", "--config"]).map(str::to_owned);
     let named = named.or_else(|| process.environment(&[FILE_NAME], pass).remove(FILE_NAME));
     let file = named.filter(|file| file.starts_with('/')).unwrap_or_else(|| FILE.to_owned());
-    let path = process.inside(&file);
-    let text = match text(process.root, &path, &mut pass.bytes).map(Cow::into_owned) {
+    let text = match inside::text(process.root, process.pid, &file) {
         Ok(text) => text,
         Err(error) => {
-            note(pass, &path, error.to_string());
+            note(pass, &process.inside(&file), error.to_string());
             return DataLayout::default();
         }
     };
@@ -56,7 +56,7 @@ fn data_folders_of(text: &str) -> Vec<String> {
     if let Some(rest) = value.strip_prefix('[') {
         let list = rest.split(']').next().unwrap_or_default();
         let paths = list.split("path").skip(1).filter_map(|part| part.split_once('=')?.1.split('"').nth(1));
-        return paths.map(str::to_owned).collect();
+        return paths.take(FOLDERS_MAX).map(str::to_owned).collect();
     }
     let first = value.lines().next().unwrap_or_default();
     first.split('"').nth(1).map(str::to_owned).into_iter().collect()
