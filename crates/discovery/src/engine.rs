@@ -18,6 +18,9 @@ const PRODUCTS: [(&str, &str); 5] = [
     ("garage", "garage"),
 ];
 
+/// Drives that an erasure set can have.
+const SET_SIZES: std::ops::RangeInclusive<u32> = 2..=16;
+
 /// The setting that states copies, as `3`.
 const COPIES: &str = "replication_factor";
 
@@ -117,7 +120,7 @@ fn set_drives(
             let counts: Vec<String> = sets.iter().map(|sets| sets.len().to_string()).collect();
             let from = format!("format.json of {} drives; number of sets: {}", formats.len(), counts.join(" and "));
             // Where drives are missing, sets of that size do not come out, and the site would be refused.
-            let is_whole = *size > 0 && drives > 0 && drives.is_multiple_of(u64::from(*size));
+            let is_whole = SET_SIZES.contains(size) && drives > 0 && drives.is_multiple_of(u64::from(*size));
             is_whole.then(|| derived("set_drives", &size.to_string(), &from))
         }
         _ => {
@@ -168,7 +171,11 @@ fn placement(
         formats.iter().filter(|(_, format)| pools.insert(&format.sets)).map(|(_, format)| sum(&format.sets)).sum()
     };
     // What was not read may be what is missing.
-    let is_read = site.is_whole && storage.iter().all(|node| !node.state.facts.engines.is_empty());
+    let has_all = |node: &DiscoveredNode<'_>| {
+        let mut engines = node.state.facts.engines.iter().filter(|engine| product(engine).is_some()).peekable();
+        engines.peek().is_some() && engines.all(|engine| engine.drives.iter().all(|drive| drive.format.is_some()))
+    };
+    let is_read = site.is_whole && storage.iter().all(has_all);
     if deployments.len() == 1 && is_read && known.len() < listed {
         push(
             format!("the engine's sets have {listed} drives, of which {} were found", known.len()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::drives;
+use crate::drives::{DriveSize, are_same, sizes};
 use crate::node::DiscoveredNode;
 use crate::ports::is_port;
 use crate::votes::{count, is_same_size};
@@ -22,7 +22,7 @@ const KIND_MIN: usize = 2;
 /// What nodes of a kind have in common.
 #[derive(Clone, Debug)]
 struct Hardware {
-    drives: Vec<(u64, u32)>,
+    drives: Vec<DriveSize>,
     port_speeds: Vec<u64>,
     sockets: Option<u32>,
     cores: Option<u32>,
@@ -68,7 +68,7 @@ fn hardware(node: &DiscoveredNode<'_>) -> Hardware {
     port_speeds.sort_unstable();
     let facts = &node.state.facts;
     Hardware {
-        drives: drives::sizes(node),
+        drives: sizes(node),
         port_speeds,
         sockets: facts.sockets,
         cores: facts.cores,
@@ -78,10 +78,8 @@ fn hardware(node: &DiscoveredNode<'_>) -> Hardware {
 
 /// In how many respects two nodes differ.
 fn difference(a: &Hardware, b: &Hardware) -> usize {
-    let same_drives = a.drives.len() == b.drives.len()
-        && a.drives.iter().zip(&b.drives).all(|(a, b)| a.1 == b.1 && is_same_size(a.0, b.0));
     [
-        same_drives,
+        are_same(&a.drives, &b.drives),
         a.port_speeds == b.port_speeds,
         a.sockets == b.sockets,
         a.cores == b.cores,

@@ -20,6 +20,8 @@ mod tests;
 mod tree;
 mod votes;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use linerate_record::discovery::{DISCOVERY_SCHEMA, DiscoveredSite, DiscoveryFinding, DiscoveryKind};
 use linerate_record::fleet::NodeRole;
 
@@ -123,7 +125,9 @@ fn group(
         settled("kernel", kernel, Clone::clone, findings)
             .map(|vote| read("kernel", &vote, "/proc/sys/kernel/osrelease")),
     );
-    let memory = votes::vote_of_sizes(nodes, |node| Some(node.machine().memory_bytes).filter(|bytes| *bytes > 0));
+    let memory = votes::vote_of_sizes(nodes, |node| {
+        Some(node.machine().memory_bytes).filter(|bytes| *bytes >= MEMORY_BYTES_MIN)
+    });
     let memory = settled("memory", memory, |bytes| size_text::binary(*bytes), findings);
     entries.extend(memory.map(|vote| read_as("memory", &vote, &size_text::binary(vote.value), "/proc/meminfo")));
     entries.extend(links::bus(nodes));
@@ -131,6 +135,9 @@ fn group(
     entries.extend(links::entries(nodes, planes, findings));
     entries
 }
+
+/// Less is no node's memory, and 0 in the digits of a site.
+const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
 /// How many there are, those that were not read included.
 fn counted(nodes: &[DiscoveredNode<'_>], unread: u32) -> SiteEntry {
@@ -153,24 +160,21 @@ fn kernel_version(release: &str) -> Option<String> {
 
 /// What agents could not read, each reason once with its nodes.
 fn unread(nodes: &[DiscoveredNode<'_>]) -> Vec<DiscoveryFinding> {
-    let mut found: Vec<DiscoveryFinding> = Vec::new();
+    let mut reasons: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for node in nodes {
-        for reason in &node.state.facts.unreadable {
-            // Numbers of processes differ from node to node.
-            let claim = without_numbers(reason);
-            match found.iter_mut().find(|finding| finding.claim == claim) {
-                Some(known) if known.nodes.last().is_some_and(|last| last == node.name) => {}
-                Some(known) => known.nodes.push(node.name.to_owned()),
-                None => found.push(DiscoveryFinding {
-                    kind: DiscoveryKind::Unread,
-                    claim,
-                    remedy: "let the agents run as root: become: sudo -n in the fleet file".to_owned(),
-                    nodes: vec![node.name.to_owned()],
-                }),
-            }
+        // Numbers of processes differ from node to node.
+        let own = node.state.facts.unreadable.iter().map(|reason| without_numbers(reason));
+        for reason in own {
+            reasons.entry(reason).or_default().insert(node.name);
         }
     }
-    found
+    let finding = |(claim, names): (String, BTreeSet<&str>)| DiscoveryFinding {
+        kind: DiscoveryKind::Unread,
+        claim,
+        remedy: "let the agents run as root: become: sudo -n in the fleet file".to_owned(),
+        nodes: names.into_iter().map(str::to_owned).collect(),
+    };
+    reasons.into_iter().map(finding).collect()
 }
 
 /// `/proc/PID/fd` of `/proc/812/fd`.

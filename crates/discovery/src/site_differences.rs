@@ -1,6 +1,8 @@
 //! In what a site that somebody wrote differs from the nodes.
 
-use linerate_record::site::{Bond, NodeGroup, Plane, Product, Protection, Site, key};
+use std::collections::BTreeMap;
+
+use linerate_record::site::{Bond, Nic, NodeGroup, Plane, Product, Protection, Site, key};
 
 use crate::size_text::{binary, decimal, speed};
 use crate::votes::is_same_size;
@@ -130,15 +132,26 @@ fn rounded(bytes: u64) -> u64 {
 
 /// Ports of links that both have: what carries no plane that is known is not in what nodes say.
 fn nics(group: &NodeGroup, other: &NodeGroup) -> String {
-    let is_shared = |name: &str| {
-        let of_bond = |group: &NodeGroup| group.bonds.iter().any(|bond| bond.nics.iter().any(|nic| nic == name));
-        other.nics.iter().any(|nic| nic.name == name) || (of_bond(group) && !other.bonds.is_empty())
+    let others = links(other);
+    let shared = links(group).into_iter().filter(|(name, _)| others.contains_key(name));
+    shared.map(|(_, ports)| ports).collect::<Vec<_>>().join(" and ")
+}
+
+/// Ports of each link, by its name: a bond's are those of its cards, whatever these are called.
+fn links(group: &NodeGroup) -> BTreeMap<&str, String> {
+    let in_words = |nics: Vec<&Nic>| {
+        let mut parts: Vec<String> =
+            nics.iter().map(|nic| format!("{} × {}", nic.ports, speed(nic.speed_bits_per_s as u64))).collect();
+        parts.sort_unstable();
+        parts.join(" and ")
     };
-    let part = |ports: u32, bits: f64| format!("{ports} × {}", speed(bits as u64));
-    let shared = group.nics.iter().filter(|nic| is_shared(&nic.name));
-    let mut all: Vec<String> = shared.map(|nic| part(nic.ports, nic.speed_bits_per_s)).collect();
-    all.sort_unstable();
-    all.join(" and ")
+    let bonded = |nic: &Nic| group.bonds.iter().any(|bond| bond.nics.contains(&nic.name));
+    let bonds = group.bonds.iter().map(|bond| {
+        let nics = group.nics.iter().filter(|nic| bond.nics.contains(&nic.name)).collect();
+        (bond.name.as_str(), in_words(nics))
+    });
+    let single = group.nics.iter().filter(|nic| !bonded(nic)).map(|nic| (nic.name.as_str(), in_words(vec![nic])));
+    bonds.chain(single).collect()
 }
 
 fn bonds(group: &NodeGroup, other: &NodeGroup) -> String {

@@ -312,3 +312,87 @@ fn clients_and_racks_are_those_of_the_fleet() {
     assert_eq!(discover("here", &[], fleet(3, 0)), Err(DiscoveryError::NothingRead));
     assert_eq!(discover("here", &nodes[3..], fleet(3, 0)), Err(DiscoveryError::NoStorage));
 }
+
+/// A cluster that nobody uses at the moment: what is not seen is no difference to what somebody wrote.
+#[test]
+fn without_a_client_the_public_plane_is_assumed_and_differs_from_nothing() {
+    let stated = site(&discovered(&states(8)));
+    let mut idle = states(8);
+    for state in &mut idle {
+        let is_of_node = |peer: &EnginePeer| peer.interface.as_deref() == Some("bond1") && peer.is_inbound;
+        state.facts.engines[0].peers.retain(is_of_node);
+    }
+    let found = site(&discovered(&idle));
+    assert!(found.is_assumed("planes.public.link") && found.is_assumed("planes.public.mtu"));
+    assert_eq!(crate::differences(&stated, &found), []);
+}
+
+#[test]
+fn interfaces_of_pods_on_the_node_are_no_plane_and_ciliums_lead_to_the_tunnel() {
+    let mut all = states(4);
+    for state in &mut all {
+        let veth = |name: &str| MachineNic { name: name.to_owned(), mtu_bytes: 1450, ..MachineNic::default() };
+        state.snapshot.machine.nics.extend([veth("cali1ab"), veth("cilium_host")]);
+        state.facts.tunnels.insert("cilium_vxlan".to_owned(), "vxlan".to_owned());
+        for peer in &mut state.facts.engines[0].peers {
+            let interface = if peer.interface.as_deref() == Some("bond1") { "cilium_host" } else { "cali1ab" };
+            peer.interface = Some(interface.to_owned());
+        }
+    }
+    let found = discovered(&all);
+    let site = site(&found);
+    // Which of two links the tunnel uses is not read.
+    assert_eq!((site.planes.public.link.as_str(), site.is_assumed("planes.public.link")), ("bond1", true));
+    assert_eq!(site.planes.public.encapsulation, Encapsulation::Vxlan);
+    assert!(!found.site.contains("cali1ab") && !found.site.contains("cilium_host"), "{}", found.site);
+}
+
+#[test]
+fn nodes_that_were_not_read_are_no_clients() {
+    let states = states(4);
+    let mut one = states[0].clone();
+    // It dials the others too, whom nobody read.
+    let dialled: Vec<EnginePeer> = one.facts.engines[0].peers.iter().filter(|peer| peer.is_inbound).cloned().collect();
+    one.facts.engines[0].peers.retain(|peer| peer.interface.as_deref() == Some("bond1"));
+    let outbound = dialled.into_iter().map(|peer| EnginePeer { is_inbound: false, ..peer });
+    one.facts.engines[0].peers.extend(outbound);
+    let node = DiscoveredNode { name: "a", role: NodeRole::Storage, kind: None, rack: None, state: &one };
+    let found = discover("here", &[node], fleet(4, 0)).unwrap();
+    assert!(site(&found).is_assumed("planes.public.link"), "{}", found.site);
+}
+
+#[test]
+fn of_an_active_backup_bond_one_member_counts_and_no_number_overflows() {
+    let mut all = states(4);
+    for state in &mut all {
+        let nics = &mut state.snapshot.machine.nics;
+        nics[6].bond.as_mut().unwrap().mode = "active-backup".to_owned();
+        (nics[3].speed_bits_per_s, nics[4].speed_bits_per_s) = (Some(25_000_000_000), Some(25_000_000_000));
+        state.facts.engines[0].peers.iter_mut().for_each(|peer| {
+            (peer.interface, peer.connections) = (Some("bond0".to_owned()), u32::MAX);
+        });
+    }
+    assert_eq!(claims(&discovered(&all)), [""; 0], "one member of bond1 is no faster than both of bond0");
+    for state in &mut all {
+        state.snapshot.machine.nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = Some(u64::MAX));
+    }
+    discovered(&all);
+}
+
+#[test]
+fn drives_of_one_size_on_two_buses_are_two_kinds_and_shared_drives_are_assumed() {
+    let mut all = states(4);
+    for state in &mut all {
+        let drives = &mut state.facts.engines[0].drives;
+        drives[3].disk = Some("sdb".to_owned());
+    }
+    let group = &site(&discovered(&all)).groups[0];
+    let drives: Vec<(u32, u32)> = group.drives.iter().map(|drives| (drives.count, drives.lanes)).collect();
+    assert_eq!(drives, [(3, 4), (1, 0)]);
+    for state in &mut all {
+        state.facts.engines[0].drives.iter_mut().for_each(|drive| drive.disk = Some("nvme0n1".to_owned()));
+    }
+    let found = discovered(&all);
+    assert!(site(&found).is_assumed("nodes.storage.drives.0.count"), "{}", found.site);
+    assert!(claims(&found).iter().any(|claim| claim.contains("share drives")), "{:?}", claims(&found));
+}

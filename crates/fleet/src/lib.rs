@@ -12,6 +12,7 @@ pub mod conversation;
 pub mod description;
 mod driven_load;
 mod error;
+mod facts_limits;
 pub mod lease;
 pub mod load_protocol;
 mod machine_state;

@@ -9,10 +9,10 @@ use linerate_discovery::{SiteDifference, differences};
 use linerate_fleet::description::{self, FleetNode};
 use linerate_record::discovery::{DiscoveredSite, DiscoveryKind};
 use linerate_record::fleet::FleetRow;
+use linerate_record::site::Site;
 use linerate_report::discovery as report;
 use linerate_site::{quoted, written};
 
-use crate::files::atomic_write::{replace, write_failure};
 use crate::files::{output_file, site_file};
 use crate::remote::discovered_fleet::{discover_fleet, unread_failure};
 use crate::remote::node_access;
@@ -73,14 +73,25 @@ pub(crate) fn run(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     flags.reach.check(&nodes, &flags.fleet)?;
     node_access::consent_to_commands(&nodes, flags.yes_exec)?;
     let found = discover_fleet(&nodes, &flags.reach, &flags.name)?;
-    let (site, unreached) = (&found.site, found.unreached());
+    let (site, unreached) = (&found.discovered, found.unreached());
     if let Some(text) = fleet_text(flags)? {
         write(&flags.fleet, &text)?;
     }
-    let differing = match existing(flags) {
-        Some(path) => Some(compare(path, site, flags.update)?),
-        None => None,
+    let differing = match (existing(flags), &found.site) {
+        (Some(path), Ok(own)) => Some(compare(path, own, flags.update)?),
+        _ => None,
     };
+    if let Err(error) = &found.site {
+        printing::print_error(&format!(
+            "warning: a site file cannot say what the nodes say: correct these by hand: {error}\n"
+        ));
+    }
+    if let (None, Some(path)) = (existing(flags), &flags.output)
+        // Standard output has JSON instead of the site, where that was requested.
+        && !(flags.json && path.as_os_str() == "-")
+    {
+        write(path, &site.site)?;
+    }
     show(flags, site, &unreached, differing.as_deref())?;
     let is_missed = site.findings.iter().any(|finding| finding.kind != DiscoveryKind::Unread)
         || differing.as_ref().is_some_and(|differing| !differing.is_empty());
@@ -99,15 +110,15 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// In what a site file that exists differs from the nodes; with `update`, what can be written into it is.
-fn compare(path: &Path, found: &DiscoveredSite, update: bool) -> Result<Vec<SiteDifference>, Failure> {
+fn compare(path: &Path, own: &Site, update: bool) -> Result<Vec<SiteDifference>, Failure> {
     let (stated, file) = site_file::read_site_file(path)?;
-    let own = linerate_site::read(&found.site, "the discovered site").map_err(Failure::Site)?;
-    let mut differing = differences(&stated, &own);
+    let mut differing = differences(&stated, own);
     if !update {
         return Ok(differing);
     }
     let mut text = file.text().to_owned();
-    for difference in &mut differing {
+    // Which link carries a plane is for a person to say: traffic on the wrong one is a fault, and not the site.
+    for difference in differing.iter_mut().filter(|difference| !difference.path.ends_with(".link")) {
         let Ok(next) = written(&text, &difference.path, &difference.found) else { continue };
         // What was meant is what it reads as, and nothing else.
         if linerate_site::read(&next, &path.display().to_string()).is_ok() {
@@ -116,22 +127,20 @@ fn compare(path: &Path, found: &DiscoveredSite, update: bool) -> Result<Vec<Site
         }
     }
     if text != file.text() {
-        replace(path, text.as_bytes(), MODE).map_err(|error| write_failure(path, text.len(), error))?;
+        output_file::write_output(path, text.as_bytes(), MODE)?;
     }
     Ok(differing)
 }
 
-/// Prints the site where no file was named, else writes the file and prints what was found.
+/// Prints the site where no file was named, and what was found.
 fn show(
     flags: &DiscoverFlags,
     site: &DiscoveredSite,
     unreached: &[FleetRow],
     differing: Option<&[SiteDifference]>,
 ) -> Result<(), Failure> {
-    match (&flags.output, differing) {
-        (Some(path), None) => write(path, &site.site)?,
-        (None, _) if !flags.json => printing::print(&site.site)?,
-        _ => {}
+    if flags.output.is_none() && !flags.json {
+        printing::print(&site.site)?;
     }
     if flags.json {
         return printing::print(&report::json(site));

@@ -19,6 +19,7 @@ use linerate_record::units;
 use linerate_report::checkup as report;
 use linerate_settings::drift::PeerMachine;
 use linerate_settings::fleet::fleet_audit;
+use linerate_site::SiteError;
 
 use crate::commands::explain::judge_live;
 use crate::commands::explain::source_flags::LiveWindow;
@@ -58,25 +59,33 @@ pub(crate) fn run(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
     node_access::consent_to_commands(&nodes, flags.yes_exec)?;
     let found = discover_fleet(&nodes, &flags.reach, SITE_NAME)?;
     let is_site_given = given.is_some();
-    let site = match given {
-        Some(site) => site,
-        None => linerate_site::read(&found.site.site, "what the nodes say").map_err(Failure::Site)?,
-    };
-    let mut warnings: Vec<String> = unknown_speeds(&site).into_iter().collect();
-    let plan = planned(&site, &mut warnings);
-    let mut audit = audited(&found, &site)?;
+    let mut warnings = Vec::new();
+    // Where nodes say what no site can be, there is no plan; what they differ in is said all the same.
+    let unreadable = |error: &SiteError| format!("no plan: a site file cannot say what the nodes say: {error}");
+    if !is_site_given {
+        warnings.extend(found.site.as_ref().err().map(unreadable));
+    }
+    let own = found.site.as_ref().ok().cloned();
+    let site = if is_site_given { given } else { own };
+    warnings.extend(site.as_ref().and_then(unknown_speeds));
+    let plan = site.as_ref().and_then(|site| planned(site, &mut warnings));
+    let mut audit = audited(&found, site.as_ref())?;
     if !is_site_given {
         // The site is made of these machines: that one of them is another is a contradiction, and said as such.
         audit.findings.retain(|found| found.finding.check != AuditCheck::OtherMachine);
     }
-    let (diagnosis, is_cut) = if flags.no_live { (None, false) } else { live(flags, &site, &mut warnings)? };
+    let (diagnosis, is_cut) = match &site {
+        Some(site) if !flags.no_live => live(flags, site, &mut warnings)?,
+        _ => (None, false),
+    };
     let fleet = shell::path(&flags.fleet);
-    let read = CheckupReadings { discovered: &found.site, audit: &audit, diagnosis: diagnosis.as_ref(), fleet: &fleet };
+    let read =
+        CheckupReadings { discovered: &found.discovered, audit: &audit, diagnosis: diagnosis.as_ref(), fleet: &fleet };
     let proposals = proposals(&read);
     let checkup = Checkup {
         schema: CHECKUP_SCHEMA,
         unreached: found.unreached(),
-        discovered: found.site,
+        discovered: found.discovered,
         is_site_given,
         plan,
         audit,
@@ -112,7 +121,7 @@ fn planned(site: &Site, warnings: &mut Vec<String>) -> Option<Plan> {
 }
 
 /// The machines, each held against the profile of its role.
-fn audited(found: &DiscoveredFleet, site: &Site) -> Result<FleetAudit, Failure> {
+fn audited(found: &DiscoveredFleet, site: Option<&Site>) -> Result<FleetAudit, Failure> {
     let [storage, client] = PROFILES.map(|(_, name)| catalogue::profile_named(name));
     let (storage, client) = (storage?, client?);
     let peers: Vec<PeerMachine<'_>> = found
@@ -120,7 +129,7 @@ fn audited(found: &DiscoveredFleet, site: &Site) -> Result<FleetAudit, Failure> 
         .map(|(row, state)| PeerMachine { name: &row.name, role: row.role, site_node: row.site_node.as_deref(), state })
         .collect();
     let profile = |role| if role == NodeRole::Client { client } else { storage };
-    Ok(fleet_audit(&peers, found.unreached(), profile, Some(site)))
+    Ok(fleet_audit(&peers, found.unreached(), profile, site))
 }
 
 /// What the nodes do now, judged. That nothing could be judged is no reason to say nothing of the rest.

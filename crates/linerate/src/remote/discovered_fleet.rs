@@ -4,6 +4,8 @@ use linerate_discovery::{DiscoveredNode, FleetCounts, discover};
 use linerate_fleet::description::FleetNode;
 use linerate_record::discovery::DiscoveredSite;
 use linerate_record::fleet::{FleetRow, MachineState, NodeRole};
+use linerate_record::site::Site;
+use linerate_site::SiteError;
 
 use crate::remote::node_access::flags::ReachFlags;
 use crate::remote::node_access::{self, ReachedRow};
@@ -11,7 +13,9 @@ use crate::terminal::failure::{Failure, code};
 
 /// What was read of a fleet.
 pub(crate) struct DiscoveredFleet {
-    pub(crate) site: DiscoveredSite,
+    pub(crate) discovered: DiscoveredSite,
+    /// The site as it is read; where the nodes say what no site can be, which of it.
+    pub(crate) site: Result<Site, SiteError>,
     /// Each node, in the order of the fleet, with its state where it was read.
     pub(crate) rows: Vec<ReachedRow>,
 }
@@ -38,8 +42,9 @@ pub(crate) fn discover_fleet(nodes: &[FleetNode], reach: &ReachFlags, name: &str
     let discovered: Vec<DiscoveredNode<'_>> = read.map(|(node, state)| discovered_node(node, state)).collect();
     let count = |role| u32::try_from(nodes.iter().filter(|node| node.role == role).count()).unwrap_or(u32::MAX);
     let fleet = FleetCounts { storage: count(NodeRole::Storage), clients: count(NodeRole::Client) };
-    let site = discover(name, &discovered, fleet).map_err(|error| nothing_found(&error.to_string(), &rows))?;
-    Ok(DiscoveredFleet { site, rows })
+    let discovered = discover(name, &discovered, fleet).map_err(|error| nothing_found(&error.to_string(), &rows))?;
+    let site = linerate_site::read(&discovered.site, "what the nodes say");
+    Ok(DiscoveredFleet { discovered, site, rows })
 }
 
 fn discovered_node<'a>(node: &'a FleetNode, state: &'a MachineState) -> DiscoveredNode<'a> {
