@@ -1,6 +1,6 @@
 //! The S3 server, and how it lays data out: by its processes, its settings and the sets that it wrote down on drives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind, DriveFormat, EngineFacts};
 
@@ -162,6 +162,19 @@ fn placement(
         push(
             format!("drives on {} are in no erasure set of their own format.json", named(&names)),
             "heal the deployment: such a drive was replaced, or is of another cluster",
+            names.iter().map(|name| (*name).to_owned()).collect(),
+        );
+    }
+    let mut holders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, format) in formats {
+        holders.entry(&format.this).or_default().insert(name);
+    }
+    let twice: BTreeSet<&str> = holders.values().filter(|names| names.len() > 1).flatten().copied().collect();
+    if !twice.is_empty() {
+        let names: Vec<&str> = twice.into_iter().collect();
+        push(
+            format!("{} have the same drives: one machine under several names", named(&names)),
+            "give each machine one name in the fleet file",
             names.iter().map(|name| (*name).to_owned()).collect(),
         );
     }

@@ -32,7 +32,7 @@ use votes::{Vote, settled};
 
 pub use node::DiscoveredNode;
 pub use proposals::{CheckupReadings, leader, proposals};
-pub use site_differences::{SiteDifference, differences};
+pub use site_differences::differences;
 
 /// Nodes of a fleet by role, read or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct FleetCounts {
 /// Why there is no site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
-    #[error("no node was read: linerate fleet check says why")]
+    #[error("no node was read")]
     NothingRead,
     #[error("no node is for storage: give a node of the fleet the role storage")]
     NoStorage,
@@ -98,6 +98,7 @@ pub fn discover(
         values: tree::values(&tree),
         site: site_text::written(&tree, nodes_read, fleet.storage + fleet.clients),
         findings,
+        differences: None,
     })
 }
 
@@ -110,7 +111,7 @@ fn group(
     findings: &mut Vec<DiscoveryFinding>,
 ) -> Vec<SiteEntry> {
     let mut entries = Vec::new();
-    entries.extend(name.map(|name| derived("name", name, "nodes with the same drives, links, processors and memory")));
+    entries.extend(name.map(|name| derived("name", name, names_of_kinds(nodes))));
     entries.push(counted(nodes, unread));
     entries
         .extend(kinds::racks(nodes).map(|racks| derived("racks", &racks.to_string(), "the racks of the fleet file")));
@@ -136,6 +137,14 @@ fn group(
     entries
 }
 
+/// By what nodes are of one kind.
+fn names_of_kinds(nodes: &[DiscoveredNode<'_>]) -> &'static str {
+    match nodes.iter().any(|node| node.kind.is_some()) {
+        true => "the key site of the fleet file",
+        false => "nodes with the same drives, links, processors and memory",
+    }
+}
+
 /// Less is no node's memory, and 0 in the digits of a site.
 const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
@@ -145,7 +154,7 @@ fn counted(nodes: &[DiscoveredNode<'_>], unread: u32) -> SiteEntry {
     match unread {
         0 => derived("count", &count.to_string(), &kinds::names_in_words(nodes)),
         _ => {
-            let because = format!("{count} were read, and {unread} that were not are taken for such nodes");
+            let because = format!("{count} read; {unread} not read, and taken for the same");
             assumed("count", &(count + unread).to_string(), &because)
         }
     }

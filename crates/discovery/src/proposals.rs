@@ -2,8 +2,8 @@
 //! each other in, that before what an audit finds, and settings last, since nothing shows that they matter here.
 
 use linerate_record::checkup::{Proposal, ProposalBasis};
-use linerate_record::diagnosis::{Diagnosis, Suspect};
-use linerate_record::discovery::{DiscoveredSite, DiscoveryKind};
+use linerate_record::diagnosis::{Diagnosis, NO_LOAD, Suspect};
+use linerate_record::discovery::{DiscoveredSite, DiscoveryKind, SiteDifference};
 use linerate_record::finding::Severity;
 use linerate_record::fleet::{FleetAudit, FleetDifference, FleetFinding};
 
@@ -21,14 +21,17 @@ pub struct CheckupReadings<'a> {
     pub discovered: &'a DiscoveredSite,
     pub audit: &'a FleetAudit,
     pub diagnosis: Option<&'a Diagnosis>,
-    /// The fleet file, for commands.
+    /// The fleet file with the flags by which it is reached, for commands.
     pub fleet: &'a str,
+    /// The site file that was given.
+    pub site: Option<&'a str>,
 }
 
 /// What to change, the first first.
 #[must_use]
 pub fn proposals(read: &CheckupReadings<'_>) -> Vec<Proposal> {
     let measured = read.diagnosis.and_then(leader).map(measured);
+    let other_site = read.discovered.differences.as_deref().and_then(|all| other_site(all, read));
     let contradictions = read.discovered.findings.iter().filter(|finding| finding.kind != DiscoveryKind::Unread);
     let contradictions = contradictions.map(|finding| Proposal {
         basis: ProposalBasis::Contradiction,
@@ -38,17 +41,38 @@ pub fn proposals(read: &CheckupReadings<'_>) -> Vec<Proposal> {
         gives: None,
         nodes: finding.nodes.clone(),
     });
-    let mut all: Vec<Proposal> = measured.into_iter().chain(contradictions).collect();
+    let mut all: Vec<Proposal> = measured.into_iter().chain(other_site).chain(contradictions).collect();
     let is_worth = |finding: &&FleetFinding| finding.finding.severity >= Severity::Warning;
     all.extend(read.audit.findings.iter().filter(is_worth).map(audited));
     all.extend(settings(read));
     all
 }
 
+/// Values that a proposal names.
+const NAMED_VALUES: usize = 2;
+
+/// What a site file that was given says otherwise than the nodes: the plan is of the file.
+fn other_site(all: &[SiteDifference], read: &CheckupReadings<'_>) -> Option<Proposal> {
+    let in_words = |one: &SiteDifference| format!("{} {}, on the nodes {}", one.path, one.stated, one.found);
+    let named: Vec<String> = all.iter().take(NAMED_VALUES).map(in_words).collect();
+    let more = if all.len() > named.len() { "; …" } else { "" };
+    let site = read.site.filter(|_| !all.is_empty())?;
+    Some(Proposal {
+        basis: ProposalBasis::Contradiction,
+        claim: format!("{site}, by which is planned, differs from the nodes: {}{more}", named.join("; ")),
+        evidence: "the nodes' own description".to_owned(),
+        remedy: format!("linerate discover --fleet {} -o {site} --update", read.fleet),
+        gives: None,
+        nodes: Vec::new(),
+    })
+}
+
 /// The suspect that leads, where one does.
 #[must_use]
 pub fn leader(diagnosis: &Diagnosis) -> Option<&Suspect> {
-    diagnosis.suspects.first().filter(|first| first.weight >= LEADS && first.weight > diagnosis.none_of_these)
+    let is_idle = diagnosis.answer.starts_with(NO_LOAD);
+    let first = diagnosis.suspects.first().filter(|_| !is_idle);
+    first.filter(|first| first.weight >= LEADS && first.weight > diagnosis.none_of_these)
 }
 
 fn measured(suspect: &Suspect) -> Proposal {
@@ -165,12 +189,13 @@ mod tests {
             values: Vec::new(),
             findings: vec![finding(DiscoveryKind::Contradiction, "MTU"), finding(DiscoveryKind::Unread, "fd")],
             site: String::new(),
+            differences: None,
         }
     }
 
     fn claims(diagnosis: Option<&Diagnosis>) -> Vec<String> {
         let (discovered, audit) = (discovered(), audit());
-        let read = CheckupReadings { discovered: &discovered, audit: &audit, diagnosis, fleet: "f.yaml" };
+        let read = CheckupReadings { discovered: &discovered, audit: &audit, diagnosis, fleet: "f.yaml", site: None };
         proposals(&read).into_iter().map(|proposal| proposal.claim).collect()
     }
 
@@ -192,7 +217,8 @@ mod tests {
     #[test]
     fn settings_are_one_proposal_with_the_command_that_changes_them_undoably() {
         let (discovered, audit) = (discovered(), audit());
-        let read = CheckupReadings { discovered: &discovered, audit: &audit, diagnosis: None, fleet: "f.yaml" };
+        let read =
+            CheckupReadings { discovered: &discovered, audit: &audit, diagnosis: None, fleet: "f.yaml", site: None };
         let last = proposals(&read).pop().expect("settings");
         assert_eq!(last.remedy, "linerate tune diff --fleet f.yaml --profile s3-storage-node -o changes.json");
         assert_eq!(

@@ -2,23 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use linerate_record::discovery::SiteDifference;
 use linerate_record::site::{Bond, Nic, NodeGroup, Plane, Product, Protection, Site, key};
 
 use crate::size_text::{binary, decimal, speed};
 use crate::votes::is_same_size;
-
-/// A value that the nodes say otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteDifference {
-    /// The path of its key; of several kinds of nodes with their number, from 0.
-    pub path: String,
-    /// As the site has it.
-    pub stated: String,
-    /// As the nodes say.
-    pub found: String,
-    /// Whether it has been written into the file.
-    pub is_written: bool,
-}
 
 /// A value of both sites.
 struct Compared {
@@ -34,10 +22,11 @@ pub fn differences(stated: &Site, found: &Site) -> Vec<SiteDifference> {
     let mut all = Vec::new();
     // Without connections of clients, nothing says which link is theirs.
     let is_public_known = !found.is_assumed(key::PLANES_PUBLIC_LINK);
-    let mut extend = |path: &str, found_path: &str, rows: Vec<Compared>| {
+    let mut extend = |path: &str, [own_path, found_path]: [&str; 2], rows: Vec<Compared>| {
         let is_one = |row: &Compared| !row.is_same && !found.is_assumed(&format!("{found_path}.{}", known_by(row.key)));
         all.extend(rows.into_iter().filter(is_one).map(|row| SiteDifference {
             path: format!("{path}.{}", row.key),
+            is_assumed: stated.is_assumed(&format!("{own_path}.{}", known_by(row.key))),
             stated: row.stated,
             found: row.found,
             is_written: false,
@@ -48,15 +37,15 @@ pub fn differences(stated: &Site, found: &Site) -> Vec<SiteDifference> {
         let by_name = found.groups.iter().find(|group| group.name == own.name);
         let Some(other) = (if is_single { found.groups.first() } else { by_name }) else { continue };
         let path = if is_single { "nodes".to_owned() } else { format!("nodes.{at}") };
-        extend(&path, &format!("nodes.{}", other.name), group_rows(own, other));
+        extend(&path, [&format!("nodes.{}", own.name), &format!("nodes.{}", other.name)], group_rows(own, other));
     }
     if is_public_known {
-        extend(key::PLANES_PUBLIC, key::PLANES_PUBLIC, plane_rows(&stated.planes.public, &found.planes.public));
+        extend(key::PLANES_PUBLIC, [key::PLANES_PUBLIC; 2], plane_rows(&stated.planes.public, &found.planes.public));
     }
     if let (Some(own), Some(other)) = (&stated.planes.private, &found.planes.private) {
-        extend(key::PLANES_PRIVATE, key::PLANES_PRIVATE, plane_rows(own, other));
+        extend(key::PLANES_PRIVATE, [key::PLANES_PRIVATE; 2], plane_rows(own, other));
     }
-    extend("engine", "engine", engine_rows(stated, found));
+    extend("engine", ["engine"; 2], engine_rows(stated, found));
     all.extend(parts(stated, found));
     all
 }
@@ -75,7 +64,7 @@ fn known_by(key: &'static str) -> &'static str {
 fn parts(stated: &Site, found: &Site) -> Vec<SiteDifference> {
     let mut all = Vec::new();
     let mut push = |path: &str, stated: String, found: String| {
-        all.push(SiteDifference { path: path.to_owned(), stated, found, is_written: false });
+        all.push(SiteDifference { path: path.to_owned(), stated, is_assumed: false, found, is_written: false });
     };
     if stated.groups.len() != found.groups.len() {
         let kinds = |site: &Site| {
@@ -102,6 +91,7 @@ fn group_rows(stated: &NodeGroup, found: &NodeGroup) -> Vec<Compared> {
     let kernel = |group: &NodeGroup| group.kernel.map(|kernel| format!("{}.{}", kernel.major, kernel.minor));
     let mut rows = vec![
         row("count", &stated.count, &found.count, u32::to_string),
+        row("racks", &stated.racks, &found.racks, u32::to_string),
         row("sockets", &stated.sockets, &found.sockets, u32::to_string),
         row("cores", &stated.cores, &found.cores, u32::to_string),
         Compared { is_same, ..memory },
@@ -196,6 +186,11 @@ fn engine_rows(stated: &Site, found: &Site) -> Vec<Compared> {
         };
         rows.extend(both("protection", a, b, "EC:"));
         rows.extend(both("set_drives", c, d, ""));
+        // Of a file that leaves it to the engine, the drives say what this chose.
+        if let (None, Some(drives)) = (c, d) {
+            let stated = "the engine's choice".to_owned();
+            rows.push(Compared { key: "set_drives", is_same: false, stated, found: drives.to_string() });
+        }
     }
     rows
 }

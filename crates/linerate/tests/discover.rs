@@ -49,7 +49,7 @@ fn an_existing_file_is_compared_and_changed_only_on_request() {
     let output = path.display().to_string();
     assert!(discover(&fleet, &["-o", &output]).status.success());
     let same = discover(&fleet, &["-o", &output]);
-    assert!(shown(&same).contains("the site file says what the nodes say"), "{}", shown(&same));
+    assert!(shown(&same).contains("are in the file as on the nodes"), "{}", shown(&same));
 
     let text = fs::read_to_string(&path).expect("a file");
     let cores = text.lines().find(|line| line.trim_start().starts_with("cores: ")).expect("cores").to_owned();

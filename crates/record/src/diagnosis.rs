@@ -13,6 +13,9 @@ pub const DIAGNOSIS_SCHEMA: u32 = 1;
 /// can be believed then, so that it comes before all else.
 pub const BEYOND_LINKS: &str = "the engine's bytes are counted more than once, or clients run on the nodes";
 
+/// How the answer begins where nothing used the cluster: what is odd then held nothing back.
+pub const NO_LOAD: &str = "no load was seen";
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// [`DIAGNOSIS_SCHEMA`].

@@ -104,6 +104,24 @@ pub struct DiscoveredSite {
     pub findings: Vec<DiscoveryFinding>,
     /// The site file, in which comments say how each value is known.
     pub site: String,
+    /// What an existing site file says otherwise; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differences: Option<Vec<SiteDifference>>,
+}
+
+/// A value of a site file that the nodes say otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteDifference {
+    /// The path of its key; of several kinds of nodes with their number, from 0.
+    pub path: String,
+    /// As the site has it.
+    pub stated: String,
+    /// Whether the file does not state it, and the value is assumed.
+    pub is_assumed: bool,
+    /// As the nodes say.
+    pub found: String,
+    /// Whether it has been written into the file.
+    pub is_written: bool,
 }
 
 /// A value of a site file.

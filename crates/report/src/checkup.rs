@@ -2,7 +2,7 @@
 
 use linerate_record::checkup::{Checkup, Proposal, ProposalBasis};
 use linerate_record::diagnosis::Diagnosis;
-use linerate_record::discovery::{DiscoveryKind, ValueSource};
+use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind};
 use linerate_record::plan::{Plan, WorkPlan};
 
 use crate::colour::Colour;
@@ -44,6 +44,7 @@ pub fn text(checkup: &Checkup, more: &MoreCommands, all: bool, look: TextStyle) 
     for reason in unreached_in_words(lost) {
         text.push_str(&hanging_in(Colour::Red, " not read", INDENT, &reason, look));
     }
+    text.push_str(&unread(checkup, all, look));
     for warning in &checkup.warnings {
         text.push_str(&hanging_in(Colour::Yellow, " warning", INDENT, warning, look));
     }
@@ -64,21 +65,28 @@ fn read(checkup: &Checkup) -> String {
         (read, of) if read == of => plural(u64::from(of), "node"),
         (read, of) => format!("{read} of {of} nodes"),
     };
-    let engine =
-        checkup.plan.as_ref().map_or_else(String::new, |plan| format!("; {}", site_and_plan::engine(&plan.site)));
-    let is_assumed = |source: &ValueSource| matches!(source, ValueSource::Assumed { .. });
-    let assumed = discovered.values.iter().filter(|value| is_assumed(&value.source)).count() as u64;
-    let unread = discovered.findings.iter().filter(|finding| finding.kind == DiscoveryKind::Unread).count() as u64;
-    let mut parts = vec![format!("{nodes}{engine}")];
-    match (checkup.is_site_given, assumed) {
-        (true, _) => parts.push("planned by the site file".to_owned()),
-        (false, 0) => {}
-        (false, count) => parts.push(format!("{} assumed", plural(count, "value"))),
+    let Some(plan) = &checkup.plan else { return nodes };
+    let source = if checkup.is_site_given { "planned by the site file as " } else { "" };
+    let assumed = plural(plan.site.assumed.len() as u64, "assumed value");
+    format!("{nodes}; {source}{}; {assumed}", site_and_plan::engine(&plan.site))
+}
+
+/// What could not be read: all of it, or the first with the number of the others.
+fn unread(checkup: &Checkup, all: bool, look: TextStyle) -> String {
+    let found: Vec<&DiscoveryFinding> =
+        checkup.discovered.findings.iter().filter(|finding| finding.kind == DiscoveryKind::Unread).collect();
+    let Some(first) = found.first() else { return String::new() };
+    let more = found.len() as u64 - 1;
+    let shown = if all { found.len() } else { 1 };
+    let mut text = String::new();
+    for finding in &found[..shown] {
+        let count = finding.nodes.len() as u64;
+        let on = if count > 0 { format!(" ({})", plural(count, "node")) } else { String::new() };
+        let rest =
+            if !all && more > 0 { format!("; {} with --all", plural(more, "more reason")) } else { String::new() };
+        text.push_str(&hanging_in(Colour::Yellow, " unread", INDENT, &format!("{}{on}{rest}", finding.claim), look));
     }
-    if unread > 0 {
-        parts.push(format!("{} could not be read", plural(unread, "thing")));
-    }
-    parts.join("; ")
+    text + &hanging("   try", INDENT, &first.remedy, look)
 }
 
 fn should(plan: &Plan, work: &WorkPlan) -> String {

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use linerate_record::discovery::{DiscoveredSite, DiscoveredValue, DiscoveryFinding, DiscoveryKind, ValueSource};
+use linerate_record::discovery::{
+    DiscoveredSite, DiscoveredValue, DiscoveryFinding, DiscoveryKind, SiteDifference, ValueSource,
+};
 use linerate_record::fleet::FleetRow;
 use linerate_record::shell;
 
@@ -17,25 +19,15 @@ const ROWS: usize = 6;
 /// Columns before a sentence.
 const INDENT: usize = 11;
 
-/// A value that the nodes say otherwise than a site file.
-#[derive(Clone, Debug)]
-pub struct DifferenceRow {
-    pub path: String,
-    pub stated: String,
-    pub found: String,
-    /// Whether it has been written into the file.
-    pub is_written: bool,
-}
-
 /// What is shown.
 #[derive(Clone, Debug)]
 pub struct ShownDiscovery<'a> {
     pub site: &'a DiscoveredSite,
     /// Nodes that were not read.
     pub unreached: &'a [FleetRow],
-    /// Where a site file was there already.
-    pub differing: Option<Vec<DifferenceRow>>,
     pub output: Option<&'a Path>,
+    /// Whether differences were to be written.
+    pub update: bool,
     pub all: bool,
 }
 
@@ -62,8 +54,11 @@ pub fn text(shown: &ShownDiscovery<'_>, look: TextStyle) -> String {
     };
     text.push_str(&rows(of_kind(false), most, |finding| finding_lines(finding, shown.all, look)));
     text.push_str(&rows(of_kind(true), most, |finding| finding_lines(finding, shown.all, look)));
-    if let Some(differing) = &shown.differing {
-        text.push_str(&differences(differing, shown.output, most, look));
+    if let Some(differing) = &shown.site.differences {
+        text.push_str(&differences(differing, shown, most, look));
+    }
+    if shown.all {
+        text.extend(shown.site.values.iter().map(|value| known_line(value, look)));
     }
     text.push_str(&rows(assumed(&shown.site.values), most, |assumed| hanging(" assumed", INDENT, &assumed, look)));
     text.push_str(&next(shown, look));
@@ -110,26 +105,43 @@ fn finding_lines(finding: &DiscoveryFinding, all: bool, look: TextStyle) -> Stri
     text
 }
 
-fn differences(differing: &[DifferenceRow], output: Option<&Path>, most: usize, look: TextStyle) -> String {
+fn differences(differing: &[SiteDifference], shown: &ShownDiscovery<'_>, most: usize, look: TextStyle) -> String {
     if differing.is_empty() {
-        return hanging(" same", INDENT, "the site file says what the nodes say", look);
+        let same = "counts, processors, memory, drives, links and engine are in the file as on the nodes";
+        return hanging(" same", INDENT, same, look);
     }
-    let line = |row: &DifferenceRow| {
+    let line = |row: &SiteDifference| {
+        let stated = match row.is_assumed {
+            true => format!("not in the file (assumed {})", row.stated),
+            false => format!("{} in the file", row.stated),
+        };
         let done = if row.is_written { "; written" } else { "" };
-        let claim = format!("{}: {} in the file, {} on the nodes{done}", row.path, row.stated, row.found);
+        let claim = format!("{}: {stated}, {} on the nodes{done}", row.path, row.found);
         hanging_in(Colour::Yellow, " differs", INDENT, &claim, look)
     };
     let mut text = rows(differing.iter().collect(), most, line);
     let left = differing.iter().filter(|row| !row.is_written).count();
-    if let Some(path) = output.filter(|_| left > 0) {
-        let some_written = left < differing.len();
-        let remedy = match some_written {
-            true => format!("write the other {left} into {} by hand: they are in lists", path.display()),
-            false => format!("--update writes them into {}; what is in lists is written by hand", path.display()),
+    if let Some(path) = shown.output.filter(|_| left > 0) {
+        let path = path.display();
+        let remedy = match shown.update {
+            true => format!(
+                "what is not written is for you to write into {path}: lists, links of planes, and what would make the file invalid"
+            ),
+            false => format!("--update writes them into {path}, but for lists and links of planes"),
         };
         text.push_str(&hanging(" try", INDENT, &remedy, look));
     }
     text
+}
+
+/// A value that is known, and how.
+fn known_line(value: &DiscoveredValue, look: TextStyle) -> String {
+    let how = match &value.source {
+        ValueSource::Assumed { .. } => return String::new(),
+        ValueSource::Derived { from } => from.clone(),
+        ValueSource::Read { place, nodes, readable } => format!("{nodes} of {readable}: {place}"),
+    };
+    hanging(" known", INDENT, &format!("{} {}: {how}", value.path, value.value), look)
 }
 
 /// What is assumed, values with the same reason together.
@@ -152,7 +164,7 @@ fn next(shown: &ShownDiscovery<'_>, look: TextStyle) -> String {
         return hanging(" next", INDENT, "-o site.yaml writes it to a file, for linerate plan site.yaml", look);
     };
     let path = shell::path(path);
-    let written = if shown.differing.is_none() { hanging(" site", INDENT, &path, look) } else { String::new() };
+    let written = if shown.site.differences.is_none() { hanging(" site", INDENT, &path, look) } else { String::new() };
     written + &hanging(" next", INDENT, &format!("linerate plan {path}"), look)
 }
 
@@ -190,18 +202,18 @@ mod tests {
                 finding(DiscoveryKind::Unread, "cannot read proc/PID/fd: Permission denied", 56),
             ],
             site: String::new(),
+            differences: None,
         }
     }
 
-    fn shown(site: &DiscoveredSite, differing: Option<Vec<DifferenceRow>>, all: bool) -> String {
-        let output = Some(Path::new("site.yaml"));
-        text(&ShownDiscovery { site, unreached: &[], differing, output, all }, LOOK)
+    fn shown(site: &DiscoveredSite, differing: Option<Vec<SiteDifference>>, all: bool) -> String {
+        let (site, output) = (DiscoveredSite { differences: differing, ..site.clone() }, Some(Path::new("site.yaml")));
+        text(&ShownDiscovery { site: &site, unreached: &[], output, update: true, all }, LOOK)
     }
 
     #[test]
     fn a_site_of_56_nodes_fits_a_screen_with_what_contradicts_first() {
-        let expected = "\
- read      56 nodes: 1 value of the site known, 2 assumed
+        let expected = " read      56 nodes: 1 value of the site known, 2 assumed
  ▸ MTU of bond1: 9000 on 55 nodes; 1500 on node7
  unread    cannot read proc/PID/fd: Permission denied (56 nodes)
  assumed   nodes.nics.0.speed, nodes.nics.1.speed 25Gb/s: it is virtual
@@ -213,14 +225,16 @@ mod tests {
         many.findings = vec![many.findings[0].clone(); 40];
         let text = shown(&many, None, false);
         assert!(text.contains("… 34 more with --all") && text.lines().count() <= 25, "{text}");
-        assert_eq!(shown(&many, None, true).matches("try").count(), 40);
+        let whole = shown(&many, None, true);
+        assert!(whole.matches("try").count() == 40 && whole.contains("nodes.cores 64: 55 of 56: /proc"), "{whole}");
     }
 
     #[test]
     fn differences_say_what_is_written_and_what_is_left() {
-        let row = |path: &str, is_written| DifferenceRow {
+        let row = |path: &str, is_written: bool| SiteDifference {
             path: path.to_owned(),
             stated: "9000".to_owned(),
+            is_assumed: !is_written,
             found: "1500".to_owned(),
             is_written,
         };
@@ -229,8 +243,13 @@ mod tests {
             text.contains(" differs   planes.public.mtu: 9000 in the file, 1500 on the nodes; written\n"),
             "{text}"
         );
-        assert!(text.contains("write the other 1 into site.yaml by hand"), "{text}");
+        assert!(text.contains("nodes.0.cores: not in the file (assumed 9000), 1500 on the nodes\n"), "{text}");
+        assert!(text.contains("what is not written is for you to write into site.yaml"), "{text}");
         assert!(!text.contains(" site  "), "it was not written anew: {text}");
-        assert!(shown(&site(), Some(Vec::new()), false).contains("the site file says what the nodes say"));
+        assert!(
+            shown(&site(), Some(Vec::new()), false)
+                .replace("\n          ", "")
+                .contains("are in the file as on the nodes")
+        );
     }
 }

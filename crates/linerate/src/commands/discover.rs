@@ -5,9 +5,9 @@ pub(crate) mod flags;
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_discovery::{SiteDifference, differences};
+use linerate_discovery::differences;
 use linerate_fleet::description::{self, FleetNode};
-use linerate_record::discovery::{DiscoveredSite, DiscoveryKind};
+use linerate_record::discovery::{DiscoveredSite, DiscoveryKind, SiteDifference};
 use linerate_record::fleet::FleetRow;
 use linerate_record::site::Site;
 use linerate_report::discovery as report;
@@ -26,17 +26,26 @@ const MODE: u32 = 0o644;
 /// What is wrong with what the flags name.
 pub(crate) fn check(flags: &DiscoverFlags) -> Result<(), Failure> {
     let nodes = fleet_nodes(flags);
-    let site = existing(flags).map(|path| site_file::read_site(path).map(drop)).transpose();
+    let site = match (existing(flags), output(flags)) {
+        (Some(path), _) => site_file::read_site(path).map(drop),
+        (None, Some(path)) => output_file::check_output(path),
+        (None, None) => Ok(()),
+    };
     let unused = nodes.as_ref().ok().and_then(|nodes| flags.reach.check(nodes, &flags.fleet).err());
     match (nodes, site, unused) {
-        (Ok(_), Ok(_), None) => Ok(()),
+        (Ok(_), Ok(()), None) => Ok(()),
         (nodes, site, unused) => Err(Failure::combine([nodes.err(), site.err(), unused])),
     }
 }
 
+/// The file of the site; none for standard output.
+fn output(flags: &DiscoverFlags) -> Option<&Path> {
+    flags.output.as_deref().filter(|path| path.as_os_str() != "-")
+}
+
 /// The site file that is there already.
 fn existing(flags: &DiscoverFlags) -> Option<&Path> {
-    flags.output.as_deref().filter(|path| path.as_os_str() != "-" && path.exists())
+    output(flags).filter(|path| path.exists())
 }
 
 /// The nodes of the fleet file, or of the hosts that it will be written of.
@@ -72,29 +81,25 @@ pub(crate) fn run(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     let nodes = fleet_nodes(flags)?;
     flags.reach.check(&nodes, &flags.fleet)?;
     node_access::consent_to_commands(&nodes, flags.yes_exec)?;
-    let found = discover_fleet(&nodes, &flags.reach, &flags.name)?;
-    let (site, unreached) = (&found.discovered, found.unreached());
+    let mut found = discover_fleet(&nodes, &flags.reach, &flags.name)?;
     if let Some(text) = fleet_text(flags)? {
         write(&flags.fleet, &text)?;
     }
-    let differing = match (existing(flags), &found.site) {
-        (Some(path), Ok(own)) => Some(compare(path, own, flags.update)?),
-        _ => None,
-    };
+    if let (Some(path), Ok(own)) = (existing(flags), &found.site) {
+        found.discovered.differences = Some(compare(path, own, flags.update)?);
+    }
     if let Err(error) = &found.site {
         printing::print_error(&format!(
             "warning: a site file cannot say what the nodes say: correct these by hand: {error}\n"
         ));
     }
-    if let (None, Some(path)) = (existing(flags), &flags.output)
-        // Standard output has JSON instead of the site, where that was requested.
-        && !(flags.json && path.as_os_str() == "-")
-    {
+    let (site, unreached) = (&found.discovered, found.unreached());
+    if let (None, Some(path)) = (existing(flags), output(flags)) {
         write(path, &site.site)?;
     }
-    show(flags, site, &unreached, differing.as_deref())?;
+    show(flags, site, &unreached)?;
     let is_missed = site.findings.iter().any(|finding| finding.kind != DiscoveryKind::Unread)
-        || differing.as_ref().is_some_and(|differing| !differing.is_empty());
+        || site.differences.as_ref().is_some_and(|differing| !differing.is_empty());
     if !unreached.is_empty() {
         return Err(unread_failure(unreached.len(), nodes.len()));
     }
@@ -133,41 +138,17 @@ fn compare(path: &Path, own: &Site, update: bool) -> Result<Vec<SiteDifference>,
 }
 
 /// Prints the site where no file was named, and what was found.
-fn show(
-    flags: &DiscoverFlags,
-    site: &DiscoveredSite,
-    unreached: &[FleetRow],
-    differing: Option<&[SiteDifference]>,
-) -> Result<(), Failure> {
-    if flags.output.is_none() && !flags.json {
-        printing::print(&site.site)?;
-    }
+fn show(flags: &DiscoverFlags, site: &DiscoveredSite, unreached: &[FleetRow]) -> Result<(), Failure> {
     if flags.json {
         return printing::print(&report::json(site));
     }
-    let look = printing::text_style();
-    let shown = report::ShownDiscovery {
-        site,
-        unreached,
-        differing: differing.map(rows),
-        output: flags.output.as_deref(),
-        all: flags.all,
-    };
-    let text = report::text(&shown, look);
-    if flags.output.is_some() {
+    let output = output(flags);
+    let shown = report::ShownDiscovery { site, unreached, output, update: flags.update, all: flags.all };
+    let text = report::text(&shown, printing::text_style());
+    if output.is_some() {
         return printing::print(&text);
     }
+    printing::print(&site.site)?;
     printing::print_error(&text);
     Ok(())
-}
-
-/// Differences as the report has them.
-fn rows(differing: &[SiteDifference]) -> Vec<report::DifferenceRow> {
-    let row = |difference: &SiteDifference| report::DifferenceRow {
-        path: difference.path.clone(),
-        stated: difference.stated.clone(),
-        found: difference.found.clone(),
-        is_written: difference.is_written,
-    };
-    differing.iter().map(row).collect()
 }

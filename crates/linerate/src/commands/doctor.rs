@@ -5,7 +5,7 @@ pub(crate) mod flags;
 use std::path::Path;
 use std::process::ExitCode;
 
-use linerate_discovery::{CheckupReadings, proposals};
+use linerate_discovery::{CheckupReadings, differences, proposals};
 use linerate_fleet::description::FleetNode;
 use linerate_model::plan::{PlanRequest, plan};
 use linerate_record::audit::AuditCheck;
@@ -46,7 +46,7 @@ pub(crate) fn check(flags: &DoctorFlags) -> Result<(), Failure> {
 fn read_inputs(flags: &DoctorFlags) -> Result<(Vec<FleetNode>, Option<Site>), Failure> {
     let nodes = node_access::read_fleet(&flags.fleet);
     let site = flags.site.as_deref().map(site_file::read_site).transpose();
-    let record = flags.record.as_deref().map_or(Ok(()), output_file::check_output);
+    let record = flags.record.as_deref().map_or(Ok(()), |record| check_record(record, flags));
     let unused = nodes.as_ref().ok().and_then(|nodes| flags.reach.check(nodes, &flags.fleet).err());
     match (nodes, site, record, unused) {
         (Ok(nodes), Ok(site), Ok(()), None) => Ok((nodes, site)),
@@ -54,10 +54,23 @@ fn read_inputs(flags: &DoctorFlags) -> Result<(Vec<FleetNode>, Option<Site>), Fa
     }
 }
 
+/// A record is no file that is read.
+fn check_record(record: &Path, flags: &DoctorFlags) -> Result<(), Failure> {
+    let place = |path: &Path| path.canonicalize().ok();
+    let is_input = |path: &Path| place(path).is_some_and(|path| place(record).is_some_and(|record| record == path));
+    if is_input(&flags.fleet) || flags.site.as_deref().is_some_and(is_input) {
+        return Err(Failure::usage(format!(
+            "--record {} is read too, and would be lost: name another file",
+            record.display()
+        )));
+    }
+    output_file::check_output(record)
+}
+
 pub(crate) fn run(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
     let (nodes, given) = read_inputs(flags)?;
     node_access::consent_to_commands(&nodes, flags.yes_exec)?;
-    let found = discover_fleet(&nodes, &flags.reach, SITE_NAME)?;
+    let mut found = discover_fleet(&nodes, &flags.reach, SITE_NAME)?;
     let is_site_given = given.is_some();
     let mut warnings = Vec::new();
     // Where nodes say what no site can be, there is no plan; what they differ in is said all the same.
@@ -66,6 +79,9 @@ pub(crate) fn run(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
         warnings.extend(found.site.as_ref().err().map(unreadable));
     }
     let own = found.site.as_ref().ok().cloned();
+    if let (Some(given), Some(own)) = (&given, &own) {
+        found.discovered.differences = Some(differences(given, own));
+    }
     let site = if is_site_given { given } else { own };
     warnings.extend(site.as_ref().and_then(unknown_speeds));
     let plan = site.as_ref().and_then(|site| planned(site, &mut warnings));
@@ -78,9 +94,14 @@ pub(crate) fn run(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
         Some(site) if !flags.no_live => live(flags, site, &mut warnings)?,
         _ => (None, false),
     };
-    let fleet = shell::path(&flags.fleet);
-    let read =
-        CheckupReadings { discovered: &found.discovered, audit: &audit, diagnosis: diagnosis.as_ref(), fleet: &fleet };
+    let (fleet, site_path) = (fleet_words(flags), flags.site.as_deref().map(shell::path));
+    let read = CheckupReadings {
+        discovered: &found.discovered,
+        audit: &audit,
+        diagnosis: diagnosis.as_ref(),
+        fleet: &fleet,
+        site: site_path.as_deref(),
+    };
     let proposals = proposals(&read);
     let checkup = Checkup {
         schema: CHECKUP_SCHEMA,
@@ -151,9 +172,16 @@ fn live(flags: &DoctorFlags, site: &Site, warnings: &mut Vec<String>) -> Result<
     }
 }
 
+/// The fleet file, and the flags by which its nodes are reached.
+fn fleet_words(flags: &DoctorFlags) -> String {
+    let become_by = flags.reach.become_by.as_ref().map(|by| format!(" --become {}", shell::word(by.to_string())));
+    let consent = if flags.yes_exec { " --yes-exec" } else { "" };
+    format!("{}{}{consent}", shell::path(&flags.fleet), become_by.unwrap_or_default())
+}
+
 /// Commands that say more of each part.
 fn commands(flags: &DoctorFlags) -> report::MoreCommands {
-    let (fleet, site) = (shell::path(&flags.fleet), flags.site.as_deref().unwrap_or(Path::new("site.yaml")));
+    let (fleet, site) = (fleet_words(flags), flags.site.as_deref().unwrap_or(Path::new("site.yaml")));
     let site = shell::path(site);
     report::MoreCommands {
         site: flags.site.is_none().then(|| format!("linerate discover --fleet {fleet} -o {site}")),

@@ -67,5 +67,6 @@ fn nothing_found(why: &str, rows: &[ReachedRow]) -> Failure {
 
 /// The failure of a command that did its work without some nodes.
 pub(crate) fn unread_failure(unreached: usize, nodes: usize) -> Failure {
-    Failure::Outcome { why: format!("{unreached} of {nodes} nodes were not reached"), code: code::TARGET }
+    let verb = if unreached == 1 { "was" } else { "were" };
+    Failure::Outcome { why: format!("{unreached} of {nodes} nodes {verb} not reached"), code: code::TARGET }
 }

@@ -1,6 +1,6 @@
 //! Windows without a load: what they show of nodes is what these do for themselves.
 
-use linerate_record::diagnosis::{Cause, Diagnosis, OutlierReading, ReadLoad, ResourceUse, Suspect};
+use linerate_record::diagnosis::{Cause, Diagnosis, NO_LOAD, OutlierReading, ReadLoad, ResourceUse, Suspect};
 use linerate_record::plan::Resource;
 use linerate_record::units::{duration_ns, percent, utc};
 
@@ -58,7 +58,7 @@ pub(super) fn answer(of: &Diagnosis) -> String {
     let at = |unix_ms: i64| utc(u64::try_from(unix_ms).unwrap_or(0));
     let over = u64::try_from(window.end_unix_ms - window.begin_unix_ms).unwrap_or(0);
     let said = format!(
-        "no load was seen from {} to {} ({}): the fullest link carries {} of what it can at the most loaded instants; \
+        "{NO_LOAD} from {} to {} ({}): the fullest link carries {} of what it can at the most loaded instants; \
          read while the load is there",
         at(window.begin_unix_ms),
         at(window.end_unix_ms),

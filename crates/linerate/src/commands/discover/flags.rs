@@ -35,7 +35,8 @@ pub(crate) struct DiscoverFlags {
     /// The fleet file: nodes, their roles, and how each is reached.
     #[arg(long, value_name = "FLEET")]
     pub(super) fleet: PathBuf,
-    /// Hosts to reach by SSH, with ranges: write the fleet file of them first. It must not exist.
+    /// Hosts to reach by SSH, with ranges and users but without ports: admin@node{1...4}. The fleet file is written of
+    /// them; it must not exist.
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     pub(super) hosts: Vec<String>,
     /// The site file to write, or to compare with if it exists. [default: standard output]

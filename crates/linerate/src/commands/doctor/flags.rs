@@ -21,7 +21,7 @@ Examples:
   linerate doctor --fleet fleet.yaml --become 'sudo -n' --for 2m
   linerate doctor --fleet fleet.yaml --site site.yaml --json
   linerate doctor --fleet fleet.yaml --record readings.json --mask
-      keeps what the nodes did, to be judged elsewhere with linerate explain --replay
+      keeps what the nodes did, to be judged elsewhere: linerate explain SITE --replay readings.json
   linerate doctor --fleet fleet.yaml --no-live --check
       in a pipeline: 5 if nodes contradict each other or an audit finds something
 
