@@ -4,6 +4,7 @@ use linerate_record::checkup::{Checkup, Proposal, ProposalBasis};
 use linerate_record::diagnosis::Diagnosis;
 use linerate_record::discovery::{DiscoveryFinding, DiscoveryKind};
 use linerate_record::plan::{Plan, WorkPlan};
+use linerate_record::site::key;
 
 use crate::colour::Colour;
 use crate::diagnosis_sentences;
@@ -11,8 +12,9 @@ use crate::fleet::unreached_in_words;
 use crate::phrases::{plural, site_and_plan};
 use crate::terminal::{TextStyle, hanging, hanging_in};
 
-/// Proposals on a screen.
+/// Proposals on a screen, and its lines.
 const PROPOSALS: usize = 5;
+const SCREEN_LINES: usize = 25;
 
 /// Columns before a sentence.
 const INDENT: usize = 11;
@@ -55,8 +57,14 @@ pub fn text(checkup: &Checkup, more: &MoreCommands, all: bool, look: TextStyle) 
         }
     }
     text.push_str(&does(checkup.diagnosis.as_ref(), look));
-    text.push_str(&proposed(&checkup.proposals, all, look));
-    text + &next(checkup, more, look)
+    let next = next(checkup, more, look);
+    if all {
+        return text + &proposed(&checkup.proposals, usize::MAX, true, look) + &next;
+    }
+    // As many proposals as a screen holds, and the first whatever else is said.
+    let whole = |most: usize| text.clone() + &proposed(&checkup.proposals, most, false, look) + &next;
+    let fits = |text: &String| text.lines().count() <= SCREEN_LINES;
+    (1..=PROPOSALS).rev().map(whole).find(fits).unwrap_or_else(|| whole(1))
 }
 
 fn read(checkup: &Checkup) -> String {
@@ -68,7 +76,9 @@ fn read(checkup: &Checkup) -> String {
     let Some(plan) = &checkup.plan else { return nodes };
     let source = if checkup.is_site_given { "planned by the site file as " } else { "" };
     let assumed = plural(plan.site.assumed.len() as u64, "assumed value");
-    format!("{nodes}; {source}{}; {assumed}", site_and_plan::engine(&plan.site))
+    let engine = site_and_plan::engine(&plan.site);
+    let found = if plan.site.is_assumed(key::ENGINE_PRODUCT) { "no engine found, assumed: " } else { "" };
+    format!("{nodes}; {source}{found}{engine}; {assumed}")
 }
 
 /// What could not be read: all of it, or the first with the number of the others.
@@ -110,11 +120,10 @@ fn does(diagnosis: Option<&Diagnosis>, look: TextStyle) -> String {
     text
 }
 
-fn proposed(proposals: &[Proposal], all: bool, look: TextStyle) -> String {
+fn proposed(proposals: &[Proposal], most: usize, all: bool, look: TextStyle) -> String {
     if proposals.is_empty() {
         return hanging(" change", INDENT, "nothing: no reading, node or setting gives a reason", look);
     }
-    let most = if all { proposals.len() } else { PROPOSALS };
     let mut text = String::new();
     for (place, proposal) in proposals.iter().take(most).enumerate() {
         text.push_str(&hanging_in(Colour::Yellow, &format!(" {}", place + 1), 3, &in_words(proposal), look));

@@ -125,7 +125,8 @@ fn differences(differing: &[SiteDifference], shown: &ShownDiscovery<'_>, most: u
         let path = path.display();
         let remedy = match shown.update {
             true => format!(
-                "what is not written is for you to write into {path}: lists, links of planes, and what would make the file invalid"
+                "what is not written is for you to write into {path}: lists, links of planes, and what would make the \
+                 file invalid"
             ),
             false => format!("--update writes them into {path}, but for lists and links of planes"),
         };

@@ -1,5 +1,5 @@
-//! Files as a process sees them, read from outside. Whoever owns its folders may put anything there: a link stays within
-//! the root of the process (`openat2(2)`, `RESOLVE_IN_ROOT`), and nothing is opened for reading that is no file.
+//! Files as a process sees them, read from outside. Whoever owns its folders may put anything there: a link stays
+//! within the root of the process (`openat2(2)`, `RESOLVE_IN_ROOT`), and nothing is opened for reading that is no file.
 
 use std::fs::File;
 use std::io::{self, Read as _};
