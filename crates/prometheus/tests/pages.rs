@@ -56,7 +56,7 @@ fn looked(urls: &[String], steps: u32) -> PageReadings {
         targets,
         access: PrometheusAccess::Bearer("hunter2-hunter2".to_owned()),
         headers: vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())],
-        tls: TlsClient::new(Trust::Anything).unwrap(),
+        tls: TlsClient::new(Trust::Anything).expect("no settings"),
         names: NameMap::default(),
         product: Product::Minio,
         step_ms: 1_000,
@@ -172,7 +172,7 @@ fn looks_end_with_their_window_or_when_they_are_told_to() {
     });
     let targets = PagesUrl::read(&format!("http://{address}/metrics")).unwrap().pages(&[]).unwrap();
     let (access, headers) = (PrometheusAccess::Open, Vec::new());
-    let tls = TlsClient::new(Trust::Anything).unwrap();
+    let tls = TlsClient::new(Trust::Anything).expect("no settings");
     let (names, product) = (NameMap::default(), Product::Minio);
     let requested = PagesRequest { targets, access, headers, tls, names, product, step_ms: 1_000, steps: 3_600 };
     let is_over = Arc::new(AtomicBool::new(false));

@@ -88,7 +88,7 @@ fn requested_for(
     product: Product,
 ) -> Result<Readings, PrometheusError> {
     let (headers, timeout) = (vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())], Duration::from_secs(2));
-    let (tls, cancel) = (TlsClient::new(Trust::Anything).unwrap(), CancelToken::Nothing);
+    let (tls, cancel) = (TlsClient::new(Trust::Anything).expect("no settings"), CancelToken::Nothing);
     let requested = PrometheusRequest { address, access, headers, tls, timeout, cancel };
     gather(&mut PrometheusServer::new(requested)?, WINDOW, names, product, |_| {})
 }
@@ -302,7 +302,7 @@ fn answers_that_trickle_end_the_reading_once_all_of_them_have_taken_their_time()
         }
     });
     let (access, timeout) = (PrometheusAccess::Open, Duration::from_secs(1));
-    let (headers, tls, cancel) = (Vec::new(), TlsClient::new(Trust::Anything).unwrap(), CancelToken::Nothing);
+    let (headers, tls, cancel) = (Vec::new(), TlsClient::new(Trust::Anything).expect("no settings"), CancelToken::Nothing);
     let request = PrometheusRequest { address, access, headers, tls, timeout, cancel };
     let mut server = PrometheusServer::new(request).unwrap();
     let fault = gather(&mut server, WINDOW, &NameMap::default(), Product::Minio, |_| {}).unwrap_err();
