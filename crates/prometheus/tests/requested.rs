@@ -302,7 +302,8 @@ fn answers_that_trickle_end_the_reading_once_all_of_them_have_taken_their_time()
         }
     });
     let (access, timeout) = (PrometheusAccess::Open, Duration::from_secs(1));
-    let (headers, tls, cancel) = (Vec::new(), TlsClient::new(Trust::Anything).expect("no settings"), CancelToken::Nothing);
+    let (headers, tls, cancel) =
+        (Vec::new(), TlsClient::new(Trust::Anything).expect("no settings"), CancelToken::Nothing);
     let request = PrometheusRequest { address, access, headers, tls, timeout, cancel };
     let mut server = PrometheusServer::new(request).unwrap();
     let fault = gather(&mut server, WINDOW, &NameMap::default(), Product::Minio, |_| {}).unwrap_err();
