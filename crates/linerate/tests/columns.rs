@@ -170,7 +170,7 @@ fn linerate_alone_groups_its_verbs_on_one_screen() {
     let output = linerate().output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{text}");
-    for group in ["\nMeasure:\n  bench ", "\nPredict:\n  plan ", "\nDiagnose:\n  explain ", "\nChange:\n  tune "] {
+    for group in ["\nMeasure:\n  bench ", "\nPredict:\n  plan ", "\nDiagnose:\n  doctor ", "\nChange:\n  tune "] {
         assert!(text.contains(group), "{group:?}: {text}");
     }
     assert!(text.lines().count() <= LINES && !text.contains("\nCommands:"), "{text}");

@@ -16,6 +16,9 @@ use crate::terminal::{TextStyle, hanging, hanging_in};
 const PROPOSALS: usize = 5;
 const SCREEN_LINES: usize = 25;
 
+/// Commands that say more.
+const COMMANDS: usize = 4;
+
 /// Columns before a sentence.
 const INDENT: usize = 11;
 
@@ -56,15 +59,17 @@ pub fn text(checkup: &Checkup, more: &MoreCommands, all: bool, look: TextStyle) 
             text.push_str(&hanging(lead, INDENT, &should(plan, work), look));
         }
     }
-    text.push_str(&does(checkup.diagnosis.as_ref(), look));
-    let next = next(checkup, more, look);
+    text.push_str(&does(checkup.diagnosis.as_ref(), all, look));
     if all {
-        return text + &proposed(&checkup.proposals, usize::MAX, true, look) + &next;
+        return text + &proposed(&checkup.proposals, usize::MAX, true, look) + &next(checkup, more, COMMANDS, look);
     }
-    // As many proposals as a screen holds, and the first whatever else is said.
-    let whole = |most: usize| text.clone() + &proposed(&checkup.proposals, most, false, look) + &next;
+    // As many proposals as a screen holds, and the first whatever else is said; commands give way before that.
+    let whole = |(commands, most): (usize, usize)| {
+        text.clone() + &proposed(&checkup.proposals, most, false, look) + &next(checkup, more, commands, look)
+    };
     let fits = |text: &String| text.lines().count() <= SCREEN_LINES;
-    (1..=PROPOSALS).rev().map(whole).find(fits).unwrap_or_else(|| whole(1))
+    let fewer = (1..=PROPOSALS).rev().map(|most| (COMMANDS, most)).chain((1..COMMANDS).rev().map(|few| (few, 1)));
+    fewer.map(whole).find(fits).unwrap_or_else(|| whole((1, 1)))
 }
 
 fn read(checkup: &Checkup) -> String {
@@ -75,7 +80,7 @@ fn read(checkup: &Checkup) -> String {
     };
     let Some(plan) = &checkup.plan else { return nodes };
     let source = if checkup.is_site_given { "planned by the site file as " } else { "" };
-    let assumed = plural(plan.site.assumed.len() as u64, "assumed value");
+    let assumed = format!("{} (*)", plural(plan.site.assumed.len() as u64, "assumed value"));
     let engine = site_and_plan::engine(&plan.site);
     let found = if plan.site.is_assumed(key::ENGINE_PRODUCT) { "no engine found, assumed: " } else { "" };
     format!("{nodes}; {source}{found}{engine}; {assumed}")
@@ -102,19 +107,22 @@ fn unread(checkup: &Checkup, all: bool, look: TextStyle) -> String {
 fn should(plan: &Plan, work: &WorkPlan) -> String {
     let label = site_and_plan::work(&work.work);
     let Some(bottleneck) = work.ceilings.first() else { return format!("{label}: nothing of the site limits it") };
-    let star = if site_and_plan::rests_on_assumed(bottleneck) { " (rests on assumed values)" } else { "" };
+    let star = if site_and_plan::rests_on_assumed(bottleneck) { "*" } else { "" };
     let limit = site_and_plan::limit_in_brief(bottleneck);
-    format!("{label}: at most {limit}; bottleneck: {}{star}", site_and_plan::ceiling(bottleneck, &plan.site))
+    format!("{label}: at most {limit}{star}; bottleneck: {}", site_and_plan::ceiling(bottleneck, &plan.site))
 }
 
 /// What the cluster does, and what holds it back.
-fn does(diagnosis: Option<&Diagnosis>, look: TextStyle) -> String {
+fn does(diagnosis: Option<&Diagnosis>, all: bool, look: TextStyle) -> String {
     let Some(diagnosis) = diagnosis else {
         return hanging(" does", INDENT, "not read", look);
     };
     let mut text = hanging(" does", INDENT, &diagnosis_sentences::load(diagnosis), look);
-    for warning in &diagnosis.warnings {
-        text.push_str(&hanging_in(Colour::Yellow, " warning", INDENT, warning, look));
+    let shown = if all { diagnosis.warnings.len() } else { 1 };
+    let more = diagnosis.warnings.len().saturating_sub(shown);
+    for warning in diagnosis.warnings.iter().take(shown) {
+        let rest = if more > 0 { format!("; {more} more with --all") } else { String::new() };
+        text.push_str(&hanging_in(Colour::Yellow, " warning", INDENT, &format!("{warning}{rest}"), look));
     }
     text.push_str(&hanging_in(Colour::Green, " ▸", 3, &diagnosis.answer, look));
     text
@@ -154,12 +162,12 @@ fn remedy(proposal: &Proposal) -> String {
 }
 
 /// The next reading, where no cause leads, and what says more.
-fn next(checkup: &Checkup, more: &MoreCommands, look: TextStyle) -> String {
+fn next(checkup: &Checkup, more: &MoreCommands, most: usize, look: TextStyle) -> String {
     let is_led = checkup.proposals.iter().any(|proposal| proposal.basis == ProposalBasis::Measured);
     let reading = checkup.diagnosis.as_ref().and_then(|diagnosis| diagnosis.next.as_ref()).filter(|_| !is_led);
     let mut text = reading.map_or_else(String::new, |next| hanging(" read next", INDENT, next, look));
     let commands = [more.site.as_ref(), Some(&more.plan), Some(&more.live), Some(&more.audit)];
-    for (place, command) in commands.into_iter().flatten().enumerate() {
+    for (place, command) in commands.into_iter().flatten().take(most).enumerate() {
         let lead = if place == 0 { " more" } else { "" };
         text.push_str(&hanging(lead, INDENT, command, look));
     }
