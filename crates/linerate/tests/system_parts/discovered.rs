@@ -71,7 +71,6 @@ fn describes() -> Result<(), Failed> {
         let _ = fs::remove_file(&found);
         discover(&fleet, &found, &[]).is_ok() && read(&found).is_ok_and(|site| site.planes.private.is_some())
     });
-    let _ = (load.kill(), load.wait());
     let site = read(&found)?;
 
     let [group] = &site.groups[..] else { return Err("several kinds of nodes".into()) };
@@ -108,5 +107,6 @@ fn describes() -> Result<(), Failed> {
     let text = fs::read_to_string(&stated)?;
     assert!(text.contains("  cores: 2  # as ordered\n"), "{text}");
     assert_eq!(read(&stated)?.planes.public.mtu_bytes, 1500, "{text}");
+    let _ = (load.kill(), load.wait());
     Ok(())
 }
