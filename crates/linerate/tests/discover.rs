@@ -86,7 +86,7 @@ fn what_cannot_be_discovered_is_refused_and_writes_nothing() {
     assert!(bad.status.code() == Some(2) && shown(&bad).contains("node{4...1}"), "{}", shown(&bad));
     assert!(!new.exists(), "nothing was discovered");
 
-    // A site file with a mistake is told before a node is reached.
+    // A site file with a mistake is an error before a node is reached.
     fs::write(place.path("bad.yaml"), "nodes: 7\n").expect("written");
     let bad = discover(&fleet, &["-o", &place.path("bad.yaml").display().to_string()]);
     assert!(bad.status.code() == Some(2) && shown(&bad).contains("bad.yaml:1:8"), "{}", shown(&bad));

@@ -153,7 +153,7 @@ pub enum ValueSource {
     Assumed { because: String },
 }
 
-/// What a discovery has to say besides the site.
+/// What a discovery found in addition to the site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiscoveryFinding {
     pub kind: DiscoveryKind,

@@ -171,7 +171,7 @@ impl SourceFlags {
             engine_port: Vec::new(),
             no_sockets: false,
             engine_metrics: Vec::new(),
-            // Whoever reads the fleet twice was asked the first time.
+            // Whoever reads the fleet twice has consented the first time.
             yes_exec: true,
             reach: window.reach.clone(),
             record: window.record.map(Path::to_owned),
